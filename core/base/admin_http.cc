@@ -1,0 +1,75 @@
+#include "core/base/admin_http.h"
+
+#include <CivetServer.h>
+
+#include <utility>
+#include <vector>
+
+namespace merope {
+namespace {
+
+// One path: calls a function that gives a status code and a body.
+class Page final : public CivetHandler {
+ public:
+  using Content = std::function<std::pair<int, std::string>()>;
+  Page(const char* content_type, Content content) : content_type_(content_type), content_(std::move(content)) {}
+
+  bool handleGet(CivetServer* /*server*/, mg_connection* connection) override {
+    const auto [code, body] = content_();
+    mg_printf(connection,
+              "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+              code,
+              code == 200 ? "OK" : "Service Unavailable",
+              content_type_,
+              body.size());
+    mg_write(connection, body.data(), body.size());
+    return true;
+  }
+
+ private:
+  const char* content_type_;
+  Content content_;
+};
+
+Page::Content probe_content(std::function<std::string()> probe) {
+  return [probe = std::move(probe)] {
+    std::string reason = probe();
+    return reason.empty() ? std::pair(200, std::string("ok\n")) : std::pair(503, reason + "\n");
+  };
+}
+
+}  // namespace
+
+struct AdminHttp::Impl {
+  Impl(const MetricsRegistry& metrics, Probes probes)
+      : metrics_page("text/plain; version=0.0.4", [&metrics] { return std::pair(200, metrics.render()); }),
+        health_page("text/plain", probe_content(std::move(probes.live))),
+        ready_page("text/plain", probe_content(std::move(probes.ready))) {}
+
+  Page metrics_page;
+  Page health_page;
+  Page ready_page;
+  std::unique_ptr<CivetServer> server;  // last: it stops before the pages it calls go away
+};
+
+Result<std::unique_ptr<AdminHttp>> AdminHttp::start(const AdminConfig& config, const MetricsRegistry& metrics, Probes probes) {
+  auto impl = std::make_unique<Impl>(metrics, std::move(probes));
+  const std::string address = config.host + ":" + std::to_string(config.port);
+  const std::vector<std::string> options = {"listening_ports", address, "num_threads", "2", "enable_directory_listing", "no"};
+  try {
+    impl->server = std::make_unique<CivetServer>(options);
+  } catch (const CivetException& failure) {
+    return unavailable("admin port " + address + " can not be opened (is it in use?): " + failure.what());
+  }
+  impl->server->addHandler("/metrics", impl->metrics_page);
+  impl->server->addHandler("/healthz", impl->health_page);
+  impl->server->addHandler("/readyz", impl->ready_page);
+  return std::unique_ptr<AdminHttp>(new AdminHttp(std::move(impl)));
+}
+
+AdminHttp::AdminHttp(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+AdminHttp::~AdminHttp() = default;
+
+int AdminHttp::port() const { return impl_->server->getListeningPorts().at(0); }
+
+}  // namespace merope

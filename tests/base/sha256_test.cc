@@ -1,0 +1,22 @@
+#include "core/base/sha256.h"
+
+#include <gtest/gtest.h>
+
+namespace merope {
+namespace {
+
+// FIPS 180-4 example values.
+TEST(Sha256, AgreesWithTheStandardsExamples) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Sha256, PiecesGiveTheSameDigest) {
+  Sha256 hash;
+  hash.update("a");
+  hash.update("bc");
+  EXPECT_EQ(hash.finish_hex(), sha256_hex("abc"));
+}
+
+}  // namespace
+}  // namespace merope
