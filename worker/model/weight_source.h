@@ -1,0 +1,55 @@
+// Where the tensors of a model come from, and the reader that checks them while a model is built.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace merope::worker {
+
+// Named tensors of one component (transformer, vae, text encoder, camera branch), as stored. Immutable; any thread.
+class WeightSource {
+ public:
+  virtual ~WeightSource() = default;
+  virtual std::vector<std::string> names() const = 0;
+  // On the CPU, in the stored dtype; may be a view of a mapped file that lives as long as the source.
+  virtual std::optional<at::Tensor> find(const std::string& name) const = 0;
+  // For messages: the file that holds `name`, or the folder when it is in none.
+  virtual std::string origin(const std::string& name) const = 0;
+};
+
+// Hands out tensors by name and remembers everything that is wrong, so that one message can say it all. A model's constructor
+// asks for each of its tensors and then calls finish(); a model built from a reader with problems must not be used.
+class WeightReader {
+ public:
+  WeightReader(const WeightSource& source, at::Device device, at::ScalarType dtype)
+      : source_(source), device_(device), dtype_(dtype) {}
+
+  // The tensor converted to the reader's dtype (or `dtype`) and device. When it is missing, mis-shaped or holds NaN or
+  // infinity that is remembered, and zeros of the right shape come back.
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape);
+  at::Tensor tensor(const std::string& name, at::IntArrayRef shape, at::ScalarType dtype);
+
+  at::Device device() const { return device_; }
+  at::ScalarType dtype() const { return dtype_; }
+
+  // A tensor that may be in the file and is not wanted.
+  void ignore(const std::string& name) { asked_.insert(name); }
+
+  // kDataLoss that lists all missing, unexpected, mis-shaped and non-finite tensors (at most 20 of them) with their files.
+  Status finish() const;
+
+ private:
+  const WeightSource& source_;
+  at::Device device_;
+  at::ScalarType dtype_;
+  std::set<std::string> asked_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace merope::worker
