@@ -21,6 +21,7 @@ struct Trajectory {
 
 // Everything that is wrong, field paths relative to the trajectory ("frames[12].pose"), at most 32 of them: rotations not
 // orthonormal to 1e-3 or left-handed, numbers that are not finite, times that do not increase, lenses that are no lenses.
+// What is wrong with the lens of every frame is said once, as "lens.pinhole.fx".
 std::vector<FieldViolation> validate(const Trajectory& trajectory);
 
 // The same path relative to its first camera, whose pose becomes the identity: what makes large world offsets harmless.

@@ -1,4 +1,8 @@
-// A lens: which ray a pixel looks along. Pixel coordinates have their origin at the upper left corner of the upper left pixel.
+// A lens: which ray a pixel looks along. Pixel coordinates have their origin at the upper left corner of the upper left
+// pixel.
+//
+// A new model is a file beside pinhole.h with a struct (kName, ==) and the same four functions, and one more alternative in
+// the variant below, which is the registry: everything here dispatches over it.
 #pragma once
 
 #include <optional>
@@ -17,10 +21,15 @@ namespace merope::camera {
 using Vec2 = Eigen::Vector2d;
 
 struct Lens {
-  int width = 0;   // picture that the parameters refer to, pixels
+  int width = 0;  // picture that the parameters refer to, pixels
   int height = 0;
   std::variant<Pinhole> model;
+
+  bool operator==(const Lens&) const = default;
 };
+
+// Sides of a picture that a lens may refer to, pixels.
+constexpr int kMaxPictureSide = 65536;
 
 // "pinhole": the name in capabilities and files.
 std::string_view model_name(const Lens& lens);
