@@ -12,6 +12,7 @@ if(MEROPE_SERVICE)
   find_package(gRPC CONFIG REQUIRED)
   find_program(MEROPE_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   find_package(OpenSSL REQUIRED)
+  find_package(ZLIB REQUIRED)
   find_package(civetweb CONFIG REQUIRED)
   find_package(prometheus-cpp CONFIG REQUIRED)
   # Debian's CMake file for hiredis names paths that do not exist; pkg-config is right.
