@@ -14,6 +14,8 @@ add_library(merope_torch_cpu INTERFACE)
 add_library(torch::cpu ALIAS merope_torch_cpu)
 target_compile_options(merope_torch_cpu INTERFACE $<$<COMPILE_LANGUAGE:CXX>:SHELL:-idirafter ${MEROPE_TORCH_DIR}/include>)
 target_link_libraries(merope_torch_cpu INTERFACE ${MEROPE_TORCH_DIR}/lib/libtorch_cpu.so ${MEROPE_TORCH_DIR}/lib/libc10.so)
+# RPATH and not RUNPATH: only the former is searched for what LibTorch's libraries themselves need.
+target_link_options(merope_torch_cpu INTERFACE -Wl,--disable-new-dtags)
 foreach(dir ${MEROPE_TORCH_LINK_DIRS})
   target_link_options(merope_torch_cpu INTERFACE -Wl,-rpath-link,${dir} -Wl,-rpath,${dir})
 endforeach()
