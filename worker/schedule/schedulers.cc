@@ -1,0 +1,192 @@
+#include "worker/schedule/schedulers.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "worker/schedule/euler.h"
+#include "worker/schedule/unipc.h"
+
+namespace merope::worker {
+namespace {
+
+using Json = nlohmann::json;
+
+struct SchedulerEntry {
+  Solver solver;
+  std::string_view class_name;  // in scheduler_config.json
+  SigmaGrid usual_grid;
+  Result<SamplingPlan> (*plan)(const SchedulerSettings&, const NoiseLevels&);
+};
+
+Result<SamplingPlan> checked_unipc(const SchedulerSettings& settings, const NoiseLevels& levels) {
+  if (levels.sigmas.front() >= 1) {
+    return invalid_argument("sigma grid " + std::string(to_string(settings.grid)) +
+                            " starts at sigma = 1, where UniPC is not defined");
+  }
+  if (settings.solver_order != 1 && settings.solver_order != 2) {
+    return invalid_argument("solver_order is " + std::to_string(settings.solver_order) + ", UniPC is built for 1 and 2");
+  }
+  return plan_unipc(levels, {.order = settings.solver_order, .disable_corrector = settings.disable_corrector});
+}
+
+constexpr SchedulerEntry kSchedulers[] = {
+    {Solver::kUniPc, "UniPCMultistepScheduler", SigmaGrid::kUniPc, &checked_unipc},
+    {Solver::kEuler,
+     "FlowMatchEulerDiscreteScheduler",
+     SigmaGrid::kEuler,
+     [](const SchedulerSettings&, const NoiseLevels& levels) -> Result<SamplingPlan> { return plan_euler(levels); }},
+};
+
+const SchedulerEntry* find_entry(Solver solver) {
+  for (const SchedulerEntry& entry : kSchedulers) {
+    if (entry.solver == solver) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+// Reads keys with defaults and remembers every problem.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const Json& json) : json_(json) {}
+
+  template <typename T>
+  T value(const char* key, T fallback) {
+    const auto it = json_.find(key);
+    if (it == json_.end() || it->is_null()) {
+      return fallback;
+    }
+    const bool right_kind = std::is_same_v<T, bool>          ? it->is_boolean()
+                            : std::is_same_v<T, std::string> ? it->is_string()
+                            : std::is_integral_v<T>          ? it->is_number_integer()
+                                                             : it->is_number();
+    if (!right_kind) {
+      problem(key, "is " + it->dump() + ", which is of the wrong kind");
+      return fallback;
+    }
+    return it->get<T>();
+  }
+
+  template <typename T>
+  void require(const char* key, T wanted, T published_default) {
+    const T found = value<T>(key, published_default);
+    if (found != wanted) {
+      problem(key, "is " + Json(found).dump() + ", only " + Json(wanted).dump() + " is supported");
+    }
+  }
+
+  // The key must be absent, null or false.
+  void refuse(const char* key) {
+    const auto it = json_.find(key);
+    if (it != json_.end() && !it->is_null() && *it != Json(false)) {
+      problem(key, "is " + it->dump() + ", which is not supported");
+    }
+  }
+
+  std::vector<int> integers(const char* key) {
+    std::vector<int> numbers;
+    const auto it = json_.find(key);
+    if (it == json_.end() || it->is_null()) {
+      return numbers;
+    }
+    for (const Json& item : it->is_array() ? *it : Json::array({*it})) {
+      if (!it->is_array() || !item.is_number_integer()) {
+        problem(key, "holds " + item.dump() + ", it must be a list of integers");
+        return {};
+      }
+      numbers.push_back(item.get<int>());
+    }
+    return numbers;
+  }
+
+  const std::string& problems() const { return problems_; }
+
+ private:
+  void problem(const char* key, const std::string& what) {
+    problems_ += (problems_.empty() ? "" : "; ") + std::string(key) + " " + what;
+  }
+
+  const Json& json_;
+  std::string problems_;
+};
+
+void read_unipc(ConfigReader& reader, SchedulerSettings& settings) {
+  settings.shift = reader.value<double>("flow_shift", 1.0);
+  settings.solver_order = reader.value<int>("solver_order", 2);
+  settings.disable_corrector = reader.integers("disable_corrector");
+  reader.require<bool>("use_flow_sigmas", true, false);
+  reader.require<std::string>("prediction_type", "flow_prediction", "epsilon");
+  reader.require<std::string>("solver_type", "bh2", "bh2");
+  reader.require<std::string>("final_sigmas_type", "zero", "zero");
+  reader.require<bool>("predict_x0", true, true);
+  reader.require<bool>("lower_order_final", true, true);
+  for (const char* key : {"thresholding", "solver_p", "shift_terminal"}) {
+    reader.refuse(key);
+  }
+}
+
+void read_euler(ConfigReader& reader, SchedulerSettings& settings) {
+  settings.shift = reader.value<double>("shift", 1.0);
+  for (const char* key : {"shift_terminal", "invert_sigmas", "stochastic_sampling"}) {
+    reader.refuse(key);
+  }
+}
+
+}  // namespace
+
+Result<SchedulerSettings> parse_scheduler_config(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return invalid_argument("scheduler config is no JSON object");
+  }
+  ConfigReader reader(json);
+  const auto class_name = reader.value<std::string>("_class_name", "");
+  SchedulerSettings settings;
+  const SchedulerEntry* known = nullptr;
+  for (const SchedulerEntry& entry : kSchedulers) {
+    known = entry.class_name == class_name ? &entry : known;
+  }
+  if (known == nullptr) {
+    return invalid_argument("_class_name is '" + class_name +
+                            "', supported are UniPCMultistepScheduler and FlowMatchEulerDiscreteScheduler");
+  }
+  settings.solver = known->solver;
+  settings.grid = known->usual_grid;
+  settings.n_train_timesteps = reader.value<int>("num_train_timesteps", 1000);
+  known->solver == Solver::kUniPc ? read_unipc(reader, settings) : read_euler(reader, settings);
+  for (const char* key : {"use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas", "use_dynamic_shifting"}) {
+    reader.refuse(key);
+  }
+  if (!reader.problems().empty()) {
+    return invalid_argument(class_name + ": " + reader.problems());
+  }
+  // One cheap plan finds what is out of range, so that a loaded checkpoint's settings are usable.
+  const Result<SamplingPlan> trial = make_sampling_plan(settings, 1);
+  if (!trial) {
+    return invalid_argument(class_name + ": " + trial.error().message);
+  }
+  return settings;
+}
+
+SchedulerSettings with_request(SchedulerSettings settings, Solver solver, double shift) {
+  const SchedulerEntry* entry = find_entry(solver);
+  MEROPE_CHECK(entry != nullptr, "every solver of the job format is registered");
+  if (solver != settings.solver) {
+    settings.grid = entry->usual_grid;
+  }
+  settings.solver = solver;
+  settings.shift = shift;
+  return settings;
+}
+
+Result<SamplingPlan> make_sampling_plan(const SchedulerSettings& settings, int steps) {
+  const SchedulerEntry* entry = find_entry(settings.solver);
+  MEROPE_CHECK(entry != nullptr, "every solver of the job format is registered");
+  MEROPE_ASSIGN_OR_RETURN(const NoiseLevels levels,
+                          make_noise_levels(settings.grid, steps, settings.shift, settings.n_train_timesteps));
+  return entry->plan(settings, levels);
+}
+
+}  // namespace merope::worker
