@@ -25,7 +25,8 @@ struct ClipSettings {
   int threads = 1;              // of the encoder; another number gives other bytes
 };
 
-// Concatenating all fragments gives the file. The start segment of an MP4 has n_frames 0.
+// Concatenating all fragments gives the file. The start segment of an MP4 has n_frames 0, and so has the index behind its
+// last frame when that frame completed a fragment.
 struct ClipFragment {
   std::string bytes;
   int first_frame = 0;
@@ -37,7 +38,8 @@ class ClipWriter {
  public:
   using Sink = std::function<Status(ClipFragment)>;
 
-  // kInvalidArgument for a size that the format can not hold (4:2:0 wants even numbers); kInternal from libav, its text kept.
+  // kInvalidArgument for a size that the format can not hold (4:2:0 wants even numbers); kInternal from libav, its text
+  // kept.
   static Result<std::unique_ptr<ClipWriter>> open(const ClipSettings& settings, Sink sink);
   virtual ~ClipWriter() = default;
 
