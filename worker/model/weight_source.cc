@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 namespace merope::worker {
 namespace {
@@ -15,12 +17,20 @@ std::string shape_text(at::IntArrayRef shape) {
 
 }  // namespace
 
-at::Tensor WeightReader::tensor(const std::string& name, at::IntArrayRef shape) { return tensor(name, shape, dtype_); }
+at::Tensor WeightReader::tensor(const std::string& name, at::IntArrayRef shape) {
+  return tensor(name, shape, dtype_);
+}
 
 at::Tensor WeightReader::tensor(const std::string& name, at::IntArrayRef shape, at::ScalarType dtype) {
   asked_.insert(name);
   const auto options = at::TensorOptions().dtype(dtype).device(device_);
-  const std::optional<at::Tensor> stored = source_.find(name);
+  std::optional<at::Tensor> stored;
+  try {
+    stored = source_.find(name);
+  } catch (const std::runtime_error& error) {
+    problems_.push_back(name + " " + error.what() + ", in " + source_.origin(name));
+    return at::zeros(shape, options);
+  }
   if (!stored) {
     problems_.push_back(name + " is missing in " + source_.origin(name));
     return at::zeros(shape, options);
@@ -36,6 +46,11 @@ at::Tensor WeightReader::tensor(const std::string& name, at::IntArrayRef shape, 
     problems_.push_back(name + " holds NaN or infinity in " + source_.origin(name));
   }
   return converted;
+}
+
+bool WeightReader::has(const std::string& name) const {
+  const std::vector<std::string> names = source_.names();
+  return std::ranges::find(names, name) != names.end();
 }
 
 Status WeightReader::finish() const {

@@ -17,14 +17,16 @@ class WeightSource {
  public:
   virtual ~WeightSource() = default;
   virtual std::vector<std::string> names() const = 0;
-  // On the CPU, in the stored dtype; may be a view of a mapped file that lives as long as the source.
+  // On the CPU, in the stored dtype; may be a read-only view of a mapped file. Throws std::runtime_error, with a sentence
+  // whose subject is the tensor ("has dtype ..."), when it is there in a form that no model can use.
   virtual std::optional<at::Tensor> find(const std::string& name) const = 0;
   // For messages: the file that holds `name`, or the folder when it is in none.
   virtual std::string origin(const std::string& name) const = 0;
 };
 
-// Hands out tensors by name and remembers everything that is wrong, so that one message can say it all. A model's constructor
-// asks for each of its tensors and then calls finish(); a model built from a reader with problems must not be used.
+// Hands out tensors by name and remembers everything that is wrong, so that one message can say it all. A model's
+// constructor asks for each of its tensors and then calls finish(); a model built from a reader with problems must not be
+// used.
 class WeightReader {
  public:
   WeightReader(const WeightSource& source, at::Device device, at::ScalarType dtype)
@@ -37,6 +39,9 @@ class WeightReader {
 
   at::Device device() const { return device_; }
   at::ScalarType dtype() const { return dtype_; }
+
+  // Whether the source holds such a tensor: for the few that have two possible names.
+  bool has(const std::string& name) const;
 
   // A tensor that may be in the file and is not wanted.
   void ignore(const std::string& name) { asked_.insert(name); }
