@@ -1,8 +1,8 @@
 // A lens: which ray a pixel looks along. Pixel coordinates have their origin at the upper left corner of the upper left
 // pixel.
 //
-// A new model is a file beside pinhole.h with a struct (kName, ==) and the same four functions, and one more alternative in
-// the variant below, which is the registry: everything here dispatches over it.
+// A new model is a file beside pinhole.h with a struct (kName, parameters(), ==) and the same four functions, and one more
+// alternative in the variant below, which is the registry: everything here dispatches over it.
 #pragma once
 
 #include <optional>

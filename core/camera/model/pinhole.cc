@@ -25,6 +25,11 @@ void require_inside(const char* field, double value, int size, std::vector<Field
 
 }  // namespace
 
+Pinhole pinhole_from_fov(int width, int height, double horizontal_fov_rad) {
+  const double focal = 0.5 * width / std::tan(0.5 * horizontal_fov_rad);
+  return {focal, focal, 0.5 * width, 0.5 * height};
+}
+
 std::optional<Eigen::Vector3d> unproject(const Pinhole& lens, const Eigen::Vector2d& pixel) {
   return Eigen::Vector3d((pixel.x() - lens.cx) / lens.fx, (pixel.y() - lens.cy) / lens.fy, 1).normalized();
 }
