@@ -28,6 +28,12 @@ std::string joined(std::span<const std::string> names) {
   return text;
 }
 
+// A name as the client spelt it, but no longer than a message should be.
+std::string quoted(const std::string& name) {
+  constexpr std::size_t kMaxShown = 64;
+  return name.size() <= kMaxShown ? '"' + name + '"' : fmt::format("\"{}...\" ({} bytes)", name.substr(0, kMaxShown), name.size());
+}
+
 const ModelDescription* find_model(const std::string& name,
                                    std::span<const ModelDescription> models,
                                    Violations& violations) {
@@ -43,7 +49,7 @@ const ModelDescription* find_model(const std::string& name,
   }
   violations.add("model",
                  name.empty() ? "is required, the service has several: " + joined(names)
-                              : fmt::format("unknown model \"{}\"; there are: {}", name, joined(names)));
+                              : fmt::format("unknown model {}; there are: {}", quoted(name), joined(names)));
   return nullptr;
 }
 
@@ -91,7 +97,7 @@ class Check {
         violations_.add(
             "encoding",
             fmt::format(
-                "model {} has no encoding \"{}\"; it has: {}", model_->name, request_.encoding(), joined(encodings)));
+                "model {} has no encoding {}; it has: {}", model_->name, request_.encoding(), joined(encodings)));
       }
     }
     const auto check_prompt = [&](const char* field, const std::string& prompt) {
