@@ -77,9 +77,11 @@ std::string with_single_spaces(std::string_view text) {
 }  // namespace
 
 std::string clean_prompt(std::string_view prompt) {
-  // A '<' says that the text is markup, where references mean something; then the repair leaves them alone.
-  const bool is_markup = prompt.find('<') != std::string_view::npos;
-  const std::string text = repaired(is_markup ? std::string(prompt) : html_unescape(prompt));
+  // A '<' says that this line and what follows is markup, where references mean something; there the repair leaves them
+  // alone.
+  const std::size_t angle = prompt.find('<');
+  const std::size_t line_end = angle == std::string_view::npos ? prompt.size() : prompt.rfind('\n', angle) + 1;
+  const std::string text = repaired(html_unescape(prompt.substr(0, line_end)) + std::string(prompt.substr(line_end)));
   return with_single_spaces(html_unescape(html_unescape(text)));
 }
 

@@ -62,6 +62,8 @@ TEST(CleanPrompt, QuotesAreStraightAndInvisibleCharactersGone) {
 TEST(CleanPrompt, ReferencesAreUndoneTwice) {
   EXPECT_EQ(clean_prompt("<b> &amp;lt; &amp;amp;lt;"), "<b> < &lt;");
   EXPECT_EQ(clean_prompt("&ldquo;rain&rdquo;&nbsp;&amp; fog"), "\"rain\" & fog");
+  // Quotes that come out of markup come out late, and stay as they are.
+  EXPECT_EQ(clean_prompt("&ldquo;\n<b> &ldquo;"), "\" <b> \u201C");
 }
 
 TEST(CleanPrompt, BytesThatAreNoUtf8Stay) {
