@@ -56,45 +56,56 @@ void require(bool condition, ErrorCode code, const std::string& message) {
 
 CameraBranchConfig parse_camera(const json& object, const WanConfig& wan, const std::string& path) {
   require(object.is_object(), ErrorCode::kDataLoss, path + " is not an object");
-  CameraBranchConfig camera;
+  CameraBranchConfig branch;
   Keys keys(object, path + ".");
   if (const json* name = keys.find("name")) {
     require(name->is_string(), ErrorCode::kDataLoss, path + ".name is not a string");
-    camera.name = name->get<std::string>();
+    branch.name = name->get<std::string>();
   }
   std::int64_t compression = 0;
   keys.positive("compression", compression);
-  keys.positive("attention_head_dim", camera.head_dim);
-  keys.positive("num_heads", camera.n_heads);
-  if (camera.n_heads == 0) {
+  keys.positive("attention_head_dim", branch.head_dim);
+  keys.positive("num_heads", branch.n_heads);
+  if (branch.n_heads == 0) {
     require(compression > 0, ErrorCode::kDataLoss, path + " has neither num_heads nor compression");
-    camera.n_heads = wan.dim() / (compression * camera.head_dim);
+    branch.n_heads = wan.dim() / (compression * branch.head_dim);
   }
-  require(camera.n_heads > 0 && (compression == 0 || camera.width() * compression == wan.dim()),
+  require(branch.n_heads > 0 && (compression == 0 || branch.width() * compression == wan.dim()),
           ErrorCode::kDataLoss,
-          path + ".compression: " + std::to_string(compression) + " does not make " + std::to_string(camera.n_heads) +
-              " heads of " + std::to_string(camera.head_dim) + " from a width of " + std::to_string(wan.dim()));
+          path + ".compression: " + std::to_string(compression) + " does not make " + std::to_string(branch.n_heads) +
+              " heads of " + std::to_string(branch.head_dim) + " from a width of " + std::to_string(wan.dim()));
   if (const json* blocks = keys.find("injection_blocks")) {
     require(blocks->is_array(), ErrorCode::kDataLoss, path + ".injection_blocks is not an array");
     for (const json& block : *blocks) {
       require(block.is_number_integer() && block.get<std::int64_t>() >= 0 && block.get<std::int64_t>() < wan.n_layers &&
-                  (camera.injection_blocks.empty() || block.get<std::int64_t>() > camera.injection_blocks.back()),
+                  (branch.injection_blocks.empty() || block.get<std::int64_t>() > branch.injection_blocks.back()),
               ErrorCode::kDataLoss,
               path + ".injection_blocks: " + block.dump() + " is not an ascending block index below " +
                   std::to_string(wan.n_layers));
-      camera.injection_blocks.push_back(block.get<int>());
+      branch.injection_blocks.push_back(block.get<int>());
     }
   } else {
     for (int block = 1; block < wan.n_layers; block += 2) {
-      camera.injection_blocks.push_back(block);
+      branch.injection_blocks.push_back(block);
     }
   }
   json settings = json::object();
   for (const std::string& key : keys.unknown()) {
     settings[key] = object.at(key);
   }
-  camera.encoding_settings = settings.dump();
-  return camera;
+  const std::string path_colon = path + ": ";
+  Result<camera::EncodingConfig> encoding = camera::encoding_config_from_json(settings.dump());
+  require(encoding.has_value(), ErrorCode::kDataLoss, encoding ? "" : path_colon + encoding.error().message);
+  if (!settings.contains("partition")) {
+    const Result<camera::HeadPartition> partition = camera::default_head_partition(static_cast<int>(branch.head_dim));
+    require(partition.has_value(), ErrorCode::kDataLoss, partition ? "" : path_colon + partition.error().message);
+    encoding->partition = *partition;
+  }
+  const Status fits =
+      camera::validate(encoding->partition, static_cast<int>(branch.head_dim), static_cast<int>(encoding->rho.size()));
+  require(fits.has_value(), ErrorCode::kDataLoss, fits ? "" : path_colon + fits.error().message);
+  branch.encoding = *std::move(encoding);
+  return branch;
 }
 
 WanConfig parse(const json& object, const std::string& origin) {

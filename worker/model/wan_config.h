@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/camera/encoding/encoding_config.h"
 
 namespace merope::worker {
 
@@ -17,8 +18,7 @@ struct CameraBranchConfig {
   std::int64_t n_heads = 0;
   std::int64_t head_dim = 128;
   std::vector<int> injection_blocks;  // zero-based, ascending
-  // The other keys of the object, as JSON text: settings of the encoding itself ("min_baseline_m", "pole_fallback", ...).
-  std::string encoding_settings = "{}";
+  camera::EncodingConfig encoding;    // the other keys of the object ("min_baseline_m", "partition", ...)
 
   std::int64_t width() const { return n_heads * head_dim; }
 };

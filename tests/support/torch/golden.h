@@ -21,6 +21,12 @@ struct GoldenRow {
   std::array<double, 4> last{};
 };
 
+// A row and what a probe calls the tensor.
+struct NamedGolden {
+  const char* name;
+  GoldenRow row;
+};
+
 // Compares in double precision: shape exactly; mean, mean_abs and the eight values to `tolerance` (absolute); dot to
 // `dot_tolerance`, or 1e-4 relative if that is larger. Prints every figure that is off with both values.
 testing::AssertionResult matches(const at::Tensor& actual,

@@ -8,11 +8,6 @@
 
 namespace merope::worker::test {
 
-struct NamedGolden {
-  const char* name;
-  GoldenRow row;
-};
-
 // clang-format off
 // 2 heads of 12, 4 channels; inp(0; 1,4,2,16,16), text inp(1; 1,12,16), timestep 750 for all tokens.
 inline const std::vector<NamedGolden> kDitD1 = {

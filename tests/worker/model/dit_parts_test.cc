@@ -93,7 +93,8 @@ TEST(WanConfig, ReadsTheCameraBranch) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->camera->width(), 768);
   EXPECT_EQ(config->camera->injection_blocks, (std::vector<int>{11, 13}));
-  EXPECT_EQ(config->camera->encoding_settings, R"({"min_baseline_m":0.02})");
+  EXPECT_EQ(config->camera->encoding.min_baseline_m, 0.02);
+  EXPECT_EQ(config->camera->encoding.partition.head_dim(), 128);
 
   const Result<WanConfig> shorter =
       parse_wan_config(R"({"num_attention_heads": 24, "num_layers": 6, "camera_encoding": {"compression": 4}})", "c.json");
@@ -118,6 +119,8 @@ TEST(WanConfig, RefusesByName) {
        ErrorCode::kDataLoss,
        "injection_blocks: 2"},
       {R"({"camera_encoding": {"compression": 7}})", ErrorCode::kDataLoss, "compression: 7"},
+      {R"({"camera_encoding": {"compression": 4, "min_baseline": 1}})", ErrorCode::kDataLoss, "min_baseline"},
+      {R"({"camera_encoding": {"compression": 8, "attention_head_dim": 80}})", ErrorCode::kDataLoss, "80"},
       {R"([1)", ErrorCode::kDataLoss, "c.json: "},
       {R"([1])", ErrorCode::kDataLoss, "not a JSON object"},
   };
