@@ -94,7 +94,16 @@ SCHEDULER_CONFIG = {
 
 MODEL_INDEX = {
     "_class_name": "WanPipeline",
-    "_merope": {"name": "merope-toy", "trained": False},
+    # Defaults of requests: small enough for a CPU.
+    "_merope": {
+        "name": "merope-toy",
+        "trained": False,
+        "width": 512,
+        "height": 288,
+        "fps": 16,
+        "steps": 8,
+        "guidance_scale": 3.0,
+    },
     "boundary_ratio": None,
     "expand_timesteps": True,
     "scheduler": ["diffusers", "UniPCMultistepScheduler"],

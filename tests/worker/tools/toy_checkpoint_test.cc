@@ -11,6 +11,7 @@
 #include "tests/worker/weights/weight_files.h"
 #include "worker/model/checkpoint_weights.h"
 #include "worker/model/umt5/umt5_encoder.h"
+#include "worker/model/vae/wan_vae.h"
 #include "worker/model/wan_dit.h"
 #include "worker/schedule/schedulers.h"
 #include "worker/text/prompt_tokenizer.h"
@@ -74,15 +75,22 @@ TEST_F(ToyCheckpoint, TransformerLoadsStrictlyFromItsShards) {
   ASSERT_TRUE(transformer) << transformer.error().message;
 }
 
-TEST_F(ToyCheckpoint, VaeHasTheTensorsOfTheNarrowGoldenModel) {
+TEST_F(ToyCheckpoint, VaeLoadsStrictlyAndItsPicturesAreNotSaturated) {
+  const c10::InferenceMode no_gradients;
+  const std::string file = path("vae/config.json").string();
+  const Result<VaeConfig> config = parse_vae_config(text_of(file), file);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->spatial_scale(), 16);
   const auto source = weights("vae");
-  std::int64_t n_parameters = 0;
-  for (const std::string& name : source->names()) {
-    n_parameters += source->find(name)->numel();
-  }
-  // The counts of the reference implementation for base widths 8 and 12 with one residual block.
-  EXPECT_EQ(source->names().size(), 148U);
-  EXPECT_EQ(n_parameters, 1336976);
+  const Result<WanVae> vae = WanVae::load(*config, *source, at::kCPU, at::kFloat);
+  ASSERT_TRUE(vae) << vae.error().message;
+  const at::Tensor frames = at::linspace(-1, 1, 3 * 5 * 32 * 32).view({1, 3, 5, 32, 32});
+  const at::Tensor latents = vae->encode(frames);
+  EXPECT_EQ(latents.sizes(), at::IntArrayRef({1, 48, 2, 2, 2}));
+  const at::Tensor decoded = vae->decode(latents);
+  EXPECT_EQ(decoded.sizes(), frames.sizes());
+  EXPECT_LT((decoded.abs() >= 1).to(at::kFloat).mean().item<float>(), 0.2F);
+  EXPECT_GT(decoded.std().item<float>(), 0.05F);
 }
 
 TEST_F(ToyCheckpoint, APromptGoesThroughTokenizerAndEncoder) {
