@@ -85,6 +85,25 @@ TEST_P(VaeStream, MemoryDoesNotGrowWithTheClip) {
   EXPECT_EQ(decoder.cache_bytes(), 0);
 }
 
+TEST_P(VaeStream, TilesKeepTheSizeAndTheMemoryOfTheirOwn) {
+  const WanVae vae = model();
+  const at::Tensor z = test::hash_input(3, {1, config().z_dim, 3, 5, 7});
+  const at::Tensor whole = vae.decode(z);
+  EXPECT_TRUE(at::equal(vae.decode(z, VaeTiling{.size = 7, .stride = 4}), whole));  // one tile is no tiling
+  const VaeTiling tiling{.size = 4, .stride = 3};
+  StreamingVaeDecoder decoder(vae, tiling);
+  std::vector<std::int64_t> bytes;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const at::Tensor frames = decoder.decode_latent_frame(z.narrow(2, i, 1));
+    EXPECT_EQ(frames.size(3), whole.size(3));
+    EXPECT_EQ(frames.size(4), whole.size(4));
+    bytes.push_back(decoder.cache_bytes());
+  }
+  EXPECT_EQ(bytes[2], bytes[1]);
+  const at::Tensor video = test::hash_input(2, {1, 3, 5, 5 * config().spatial_scale(), 7 * config().spatial_scale()});
+  EXPECT_EQ(vae.encode(video, tiling).sizes(), vae.encode(video).sizes());
+}
+
 TEST_P(VaeStream, BeginForgetsTheClip) {
   const WanVae vae = model();
   StreamingVaeDecoder decoder(vae);
@@ -144,6 +163,9 @@ TEST_P(VaeStream, RefusesShapesThatAreNoNextChunk) {
   EXPECT_THROW(encoder.encode_frames(video(1)), c10::Error);
   StreamingVaeDecoder decoder(vae);
   EXPECT_THROW(decoder.decode_latent_frame(latents(2)), c10::Error);
+  decoder.decode_latent_frame(latents(1));
+  EXPECT_THROW(decoder.decode_latent_frame(test::hash_input(3, {1, config().z_dim, 1, 3, 3})), c10::Error);
+  EXPECT_THROW(vae.decode(latents(1), VaeTiling{.size = 2, .stride = 3}), c10::Error);
 }
 
 TEST_P(VaeStream, LoadNamesMissingAndSuperfluousTensors) {

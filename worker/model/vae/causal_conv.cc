@@ -50,16 +50,19 @@ at::Tensor CausalConv3d::operator()(const at::Tensor& x, CausalCache& cache) con
   const std::int64_t taps = weight_.size(2);
   const at::Tensor before = history;
   history = last_frames(before, x, taps - 1);
-  const std::int64_t pad_h = weight_.size(3) / 2;
-  const std::int64_t pad_w = weight_.size(4) / 2;
-  if (!before.defined() && x.size(2) == 1) {
+  const auto conv = [&](const at::Tensor& input, const at::Tensor& weight) {
+    // Small inputs go through an implementation that forgets the layout.
+    return at::conv3d(input, weight, bias_, 1, {0, weight.size(3) / 2, weight.size(4) / 2})
+        .contiguous(at::MemoryFormat::ChannelsLast3d);
+  };
+  if (before.defined()) {
+    return conv(at::cat({before, x}, 2), weight_);
+  }
+  if (x.size(2) == 1) {
     // Nothing but zeros came before: only the last tap counts, a third of the work.
-    return at::conv3d(x, weight_.narrow(2, taps - 1, 1), bias_, 1, {0, pad_h, pad_w});
+    return conv(x, weight_.narrow(2, taps - 1, 1));
   }
-  if (!before.defined()) {
-    return at::conv3d(at::constant_pad_nd(x, {0, 0, 0, 0, taps - 1, 0}), weight_, bias_, 1, {0, pad_h, pad_w});
-  }
-  return at::conv3d(at::cat({before, x}, 2), weight_, bias_, 1, {0, pad_h, pad_w});
+  return conv(at::constant_pad_nd(x, {0, 0, 0, 0, taps - 1, 0}), weight_);
 }
 
 PointwiseConv::PointwiseConv(

@@ -61,8 +61,8 @@ class CausalConv3d {
   int slot_;
 };
 
-// The first `chunk` brings `frames` to remember: the last n frames of history and x together, zeros before the clip. Owns
-// its memory, so that nothing larger stays alive.
+// The last n frames of history and x together, zeros where the clip has no frame that early. Owns its memory, so that
+// nothing larger stays alive.
 at::Tensor last_frames(const at::Tensor& history, const at::Tensor& x, std::int64_t n);
 
 // 1x1x1 convolution: a matrix product over the channels.

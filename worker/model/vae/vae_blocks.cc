@@ -1,6 +1,7 @@
 #include "worker/model/vae/vae_blocks.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 
 #include <cmath>
 
@@ -17,6 +18,12 @@ std::vector<std::int64_t> gamma_shape(std::int64_t channels, int n_trailing) {
   return shape;
 }
 
+// SiLU of a tensor that nobody else holds. Backward needs the argument as it was; without gradients its memory is used
+// again.
+at::Tensor swish(at::Tensor fresh) {
+  return c10::GradMode::is_enabled() ? at::silu(fresh) : at::silu_(fresh);
+}
+
 }  // namespace
 
 RmsNorm::RmsNorm(WeightReader& reader, const std::string& prefix, std::int64_t channels, int n_trailing)
@@ -28,7 +35,7 @@ at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
   const at::Tensor norm = at::linalg_vector_norm(x, 2, {1}, /*keepdim=*/true, at::kFloat).clamp_min(kSmallest);
   std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim()), 1);
   shape[1] = scaled_gamma.size(0);
-  return (x / norm).to(x.scalar_type()) * scaled_gamma.view(shape);
+  return (x / norm).to(x.scalar_type()).mul_(scaled_gamma.view(shape));
 }
 
 ResidualBlock::ResidualBlock(
@@ -43,8 +50,8 @@ ResidualBlock::ResidualBlock(
 }
 
 at::Tensor ResidualBlock::operator()(const at::Tensor& x, CausalCache& cache) const {
-  at::Tensor y = conv1_(at::silu(norm1_(x)), cache);
-  y = conv2_(at::silu(norm2_(y)), cache);
+  at::Tensor y = conv1_(swish(norm1_(x)), cache);
+  y = conv2_(swish(norm2_(y)), cache);
   return y + (shortcut_ ? (*shortcut_)(x) : x);
 }
 
@@ -77,7 +84,7 @@ OutputHead::OutputHead(WeightReader& reader, CacheSlots& slots, const std::strin
     : norm_(reader, prefix + ".norm_out", in, 3), conv_(reader, slots, prefix + ".conv_out", in, out, kKernel3) {}
 
 at::Tensor OutputHead::operator()(const at::Tensor& x, CausalCache& cache) const {
-  return conv_(at::silu(norm_(x)), cache);
+  return conv_(swish(norm_(x)), cache);
 }
 
 }  // namespace merope::worker::vae

@@ -7,16 +7,19 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "core/base/result.h"
 #include "worker/model/probe.h"
+#include "worker/model/vae/causal_conv.h"
+#include "worker/model/vae/tiling.h"
 #include "worker/model/vae/vae_config.h"
 #include "worker/model/weight_source.h"
 
 namespace merope::worker {
 
 namespace vae {
-class CausalCache;
 struct VaeParts;
 }  // namespace vae
 
@@ -30,11 +33,11 @@ class WanVae {
 
   // frames: [1, 3, 4n+1, H, W], H and W multiples of config().spatial_scale(). Returns the mean of the latent distribution,
   // normalised: [1, z_dim, n+1, h, w].
-  at::Tensor encode(const at::Tensor& frames) const;
+  at::Tensor encode(const at::Tensor& frames, std::optional<VaeTiling> tiling = {}) const;
 
   // latents: [1, z_dim, n+1, h, w], normalised. Returns [1, 3, 4n+1, H, W]. Holds the whole clip; StreamingVaeDecoder
   // doesn't.
-  at::Tensor decode(const at::Tensor& latents) const;
+  at::Tensor decode(const at::Tensor& latents, std::optional<VaeTiling> tiling = {}) const;
 
   // Per channel (z - mean) / std, the scale in which latents are generated, and its inverse. [B, z_dim, f, h, w], fp32.
   at::Tensor normalise(const at::Tensor& z) const;
@@ -59,11 +62,10 @@ class WanVae {
 // Encodes a clip chunk by chunk. The WanVae must outlive it. One thread at a time.
 class StreamingVaeEncoder {
  public:
-  explicit StreamingVaeEncoder(const WanVae& model);
-  ~StreamingVaeEncoder();
+  explicit StreamingVaeEncoder(const WanVae& model, std::optional<VaeTiling> tiling = {}) : model_(model), tiling_(tiling) {}
 
   // Forgets the clip; the next frames start a new one.
-  void begin();
+  void begin() { clip_.reset(); }
 
   // The next frames of the clip: one the first time, then four. [1, 3, 1 or 4, H, W] -> [1, z_dim, 1, h, w], normalised.
   at::Tensor encode_frames(const at::Tensor& frames, const Probe& probe = {});
@@ -73,18 +75,18 @@ class StreamingVaeEncoder {
 
  private:
   const WanVae& model_;
-  std::unique_ptr<vae::CausalCache> cache_;
+  std::optional<VaeTiling> tiling_;
+  std::optional<vae::ClipState> clip_;  // of the clip that has begun
 };
 
 // Decodes a clip one latent frame at a time. What it remembers does not grow with the clip. The WanVae must outlive it. One
 // thread at a time. An exception from decode_latent_frame leaves the clip undecodable: begin() again.
 class StreamingVaeDecoder {
  public:
-  explicit StreamingVaeDecoder(const WanVae& model);
-  ~StreamingVaeDecoder();
+  explicit StreamingVaeDecoder(const WanVae& model, std::optional<VaeTiling> tiling = {}) : model_(model), tiling_(tiling) {}
 
   // Forgets the clip; the next latent frame starts a new one.
-  void begin();
+  void begin() { clip_.reset(); }
 
   // The next latent frame, normalised, [1, z_dim, 1, h, w]. Returns its RGB frames, [1, 3, 1, H, W] for the first latent
   // frame and [1, 3, 4, H, W] for every later one, fp32 clamped to [-1, 1], channels last in memory.
@@ -95,7 +97,8 @@ class StreamingVaeDecoder {
 
  private:
   const WanVae& model_;
-  std::unique_ptr<vae::CausalCache> cache_;
+  std::optional<VaeTiling> tiling_;
+  std::optional<vae::ClipState> clip_;  // of the clip that has begun
 };
 
 }  // namespace merope::worker
