@@ -27,8 +27,7 @@ struct VaeParts;
 // are c10::Error. Latents are normalised everywhere in this interface, fp32 in and out; pixels are fp32 in [-1, 1].
 class WanVae {
  public:
-  // Reads every tensor of the autoencoder and refuses a source with missing, superfluous or broken ones (kDataLoss). Biases
-  // may stay views of the source's memory, so the source must outlive the model.
+  // Reads every tensor of the autoencoder and refuses a source with missing, superfluous or broken ones (kDataLoss).
   static Result<WanVae> load(const VaeConfig& config, const WeightSource& weights, at::Device device, at::ScalarType dtype);
 
   // frames: [1, 3, 4n+1, H, W], H and W multiples of config().spatial_scale(). Returns the mean of the latent distribution,
@@ -59,7 +58,8 @@ class WanVae {
   std::shared_ptr<const vae::VaeParts> parts_;
 };
 
-// Encodes a clip chunk by chunk. The WanVae must outlive it. One thread at a time.
+// Encodes a clip chunk by chunk. The WanVae must outlive it. One thread at a time. An exception from it ends the clip:
+// begin() again.
 class StreamingVaeEncoder {
  public:
   explicit StreamingVaeEncoder(const WanVae& model, std::optional<VaeTiling> tiling = {}) : model_(model), tiling_(tiling) {}
@@ -80,7 +80,7 @@ class StreamingVaeEncoder {
 };
 
 // Decodes a clip one latent frame at a time. What it remembers does not grow with the clip. The WanVae must outlive it. One
-// thread at a time. An exception from decode_latent_frame leaves the clip undecodable: begin() again.
+// thread at a time. An exception from decode_latent_frame ends the clip: begin() again.
 class StreamingVaeDecoder {
  public:
   explicit StreamingVaeDecoder(const WanVae& model, std::optional<VaeTiling> tiling = {}) : model_(model), tiling_(tiling) {}
