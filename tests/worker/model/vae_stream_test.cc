@@ -15,6 +15,10 @@ struct Kind {
   VaeConfig config;
 };
 
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.name;
+}
+
 class VaeStream : public testing::TestWithParam<Kind> {
  protected:
   VaeStream() : weights_(test::hash_weights(test::vae_shapes(config()))), source_(weights_) {}
