@@ -1,26 +1,22 @@
+#include "tests/queue/redis_world.h"
+
 #include <gtest/gtest.h>
 
 #include "core/queue/queue_factory.h"
 #include "tests/queue/contract.h"
-#include "tests/support/redis_server.h"
 
 namespace merope::queue {
 namespace {
 
-test::RedisServer& shared_server() {
-  static test::RedisServer server;
-  return server;
-}
-
 class RedisWorld final : public World {
  public:
   explicit RedisWorld(const QueueLimits& limits) {
-    shared_server().command("FLUSHALL");
+    redis_world_server().command("FLUSHALL");
     RedisQueueOptions options;
     options.limits = limits;
     options.now_ms = [this] { return now_ms(); };
     options.new_job_id = [this] { return next_id(); };
-    queue_ = open_queue(shared_server().url(), options).value();
+    queue_ = open_queue(redis_world_server().url(), options).value();
   }
   std::unique_ptr<JobSubmitter> submitter() override { return queue_->submitter(); }
   std::unique_ptr<JobConsumer> consumer(const std::string& worker) override { return queue_->consumer(worker); }
@@ -31,6 +27,12 @@ class RedisWorld final : public World {
 };
 
 }  // namespace
+
+test::RedisServer& redis_world_server() {
+  // The rules are the same without a disk write per change, and the tests quicker.
+  static test::RedisServer server({.arguments = {"--appendfsync", "everysec"}});
+  return server;
+}
 
 std::unique_ptr<World> make_redis_world(const QueueLimits& limits) {
   return std::make_unique<RedisWorld>(limits);

@@ -10,7 +10,8 @@
 
 namespace merope::test {
 
-// Used by one thread at a time. Whatever goes wrong ends the test program with a sentence.
+// Used by one thread at a time, and started by one that outlives it. Whatever goes wrong ends the test program with a
+// sentence.
 class RedisServer {
  public:
   struct Options {
@@ -29,6 +30,9 @@ class RedisServer {
   std::string url() const { return "unix://" + socket_path(); }
   // redis://127.0.0.1:port; only with Options::tcp
   std::string tcp_url() const;
+
+  // Where its append-only file is.
+  const std::filesystem::path& folder() const { return folder_; }
 
   // SIGKILL, and waits for the end.
   void kill();

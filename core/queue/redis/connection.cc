@@ -33,9 +33,9 @@ bool has_error_code(const redisReply& reply, std::string_view code) {
   return is_error(reply) && text_of(reply).substr(0, code.size()) == code;
 }
 
-Error Connection::lost(std::string_view why) {
+Error Connection::lost(const std::string& why) {
   context_.reset();
-  return unavailable("Redis at " + address_.text() + " can not be reached: " + std::string(why));
+  return unavailable("Redis at " + address_.text() + " can not be reached: " + why);
 }
 
 Error Connection::error_of(const redisReply& reply) {

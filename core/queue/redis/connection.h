@@ -44,7 +44,7 @@ class Connection {
 
  private:
   Status dial();
-  Error lost(std::string_view why);
+  Error lost(const std::string& why);
   Result<ReplyPtr> exchange(std::span<const std::string_view> arguments);
 
   Address address_;

@@ -61,15 +61,18 @@ Result<LeaseAnswer> parse_answer(const redisReply& reply,
 
 Result<std::optional<ClaimedJob>> RedisConsumer::claim(milliseconds timeout, std::stop_token stop) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
-  const std::string token = random_id("claim");
+  if (claim_token_.empty()) {
+    claim_token_ = random_id("claim");
+  }
   const Wakeup stopped;
   const std::stop_callback on_stop(stop, [&stopped] { stopped.signal(); });
   milliseconds pause = kFirstPause;
   while (!stop.stop_requested()) {
     const auto left = [&] { return std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now()); };
     Status failed;
-    if (const Result<ReplyPtr> reply = client_->run(Script::kClaim, {worker_, token})) {
+    if (const Result<ReplyPtr> reply = client_->run(Script::kClaim, {worker_, claim_token_})) {
       pause = kFirstPause;
+      claim_token_ = random_id("claim");
       MEROPE_ASSIGN_OR_RETURN(const std::string_view answer, text_at(**reply, 0));
       if (answer == "job") {
         MEROPE_ASSIGN_OR_RETURN(ClaimedJob job, parse_claimed(**reply, client_->limits().lease));
@@ -104,8 +107,8 @@ Status RedisConsumer::wait_for_work(const redisReply& none, milliseconds timeout
     command.push_back(last_id);
   }
   MEROPE_RETURN_IF_ERROR(doorbell_.send(command));
-  constexpr milliseconds kGrace{2'000};  // beyond BLOCK: then Redis hangs
-  Result<ReplyPtr> reply = doorbell_.next(block + kGrace, stopped);
+  // An answer that is later than this means that Redis hangs.
+  Result<ReplyPtr> reply = doorbell_.next(block + client_->command_timeout(), stopped);
   if (!reply) {
     return std::move(reply).error();
   }

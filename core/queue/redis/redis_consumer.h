@@ -38,6 +38,9 @@ class RedisConsumer final : public JobConsumer {
   std::shared_ptr<ScriptClient> client_;
   std::string worker_;
   Connection doorbell_;
+  // Names a claim until its answer has come. A claim that Redis carried out but whose answer was lost is then answered
+  // again, instead of leaving a job with nobody until its lease ends.
+  std::string claim_token_;
 };
 
 }  // namespace merope::queue::redis

@@ -9,6 +9,7 @@ namespace merope::queue::redis {
 ScriptClient::ScriptClient(Address address, Timeouts timeouts, QueueLimits limits, std::function<std::int64_t()> clock_ms)
     : pool_(std::move(address), timeouts),
       limits_(limits),
+      command_timeout_(timeouts.command),
       clock_ms_(std::move(clock_ms)),
       limit_arguments_{std::to_string(limits.lease.count()),
                        std::to_string(limits.max_attempts),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -30,6 +31,7 @@ class ScriptClient {
 
   Connection make_connection() const { return pool_.make(); }
   const QueueLimits& limits() const { return limits_; }
+  std::chrono::milliseconds command_timeout() const { return command_timeout_; }
 
  private:
   struct Loaded {
@@ -41,6 +43,7 @@ class ScriptClient {
 
   ConnectionPool pool_;
   QueueLimits limits_;
+  std::chrono::milliseconds command_timeout_;
   std::function<std::int64_t()> clock_ms_;
   std::array<std::string, 6> limit_arguments_;
   std::mutex mutex_;
