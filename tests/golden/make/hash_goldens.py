@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the golden rows of the model tests, computed by diffusers and transformers. See docs/goldens.md.
 
-    python3 -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch diffusers transformers
+    python3 -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch diffusers==0.42.1 transformers==5.24.0
     /tmp/goldens/bin/python tests/golden/make/hash_goldens.py [umt5] [dit] [vae] [scheduler]
 
 A row is: name | shape | mean | mean of absolute values | dot | first four values | last four values.
