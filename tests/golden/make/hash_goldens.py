@@ -7,6 +7,7 @@
 A row is: name | shape | mean | mean of absolute values | dot | first four values | last four values.
 """
 
+import importlib
 import math
 import os
 import sys
@@ -121,6 +122,29 @@ def umt5():
     row("prompt_embeds (zero padded)", hidden)
 
 
+class FirstAttention:
+    """Prints what the first attention of a run gets and gives, which no module's inputs show."""
+
+    def __init__(self):
+        self.module = importlib.import_module("diffusers.models.transformers.transformer_wan")
+        self.attend, self.is_first = self.module.dispatch_attention_fn, True
+
+    def __enter__(self):
+        self.module.dispatch_attention_fn = self.tapped
+
+    def __exit__(self, *_):
+        self.module.dispatch_attention_fn = self.attend
+
+    def tapped(self, q, k, v, **options):
+        out = self.attend(q, k, v, **options)
+        if self.is_first:
+            row("block0 self q after RMSNorm+RoPE", q)
+            row("block0 self k after RMSNorm+RoPE", k)
+            row("block0 self attention out", out)
+        self.is_first = False
+        return out
+
+
 def dit():
     small = dict(attention_head_dim=12, in_channels=4, out_channels=4, text_dim=16, ffn_dim=32, rope_max_seq_len=32)
     wide = dict(attention_head_dim=16, in_channels=48, out_channels=48, text_dim=32, ffn_dim=64, rope_max_seq_len=64)
@@ -135,7 +159,7 @@ def dit():
         model = filled(diffusers.WanTransformer3DModel(num_attention_heads=2, num_layers=2, freq_dim=256, **config))
         title(name, model)
         embedder, block = model.condition_embedder, model.blocks[0]
-        with Taps() as taps:
+        with Taps() as taps, FirstAttention():
             taps.output(embedder.timesteps_proj, "sinusoid")
             taps.output(embedder.time_embedder, "temb")
             taps.output(embedder.time_proj, "timestep_proj")
@@ -180,7 +204,7 @@ def vae():
         for call, (least, stride) in tiles.items():
             model.enable_tiling(least, least, stride, stride)
             tiled = model.decode(latents, return_dict=False)[0] if call == "decode" else model.encode(video).latent_dist.parameters
-            row(f"tiled {call}, min {least}, stride {stride}", tiled)
+            row(f"tiled {call}{' moments' if call == 'encode' else ''}, min {least}, stride {stride}", tiled)
 
 
 def scheduler():
