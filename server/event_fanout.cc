@@ -228,9 +228,9 @@ bool EventFanout::read_once(Watcher& watcher) {
 
   auto step = watcher.position.advance(*batch);
   if (!step) {
-    log::error(
-        "stream of a job is broken",
-        {{"job", watcher.position.job_id()}, {"code", to_string(step.error().code)}, {"reason", step.error().message}});
+    if (step.error().code == ErrorCode::kDataLoss) {
+      log::error("stream of a job is broken", {{"job", watcher.position.job_id()}, {"reason", step.error().message}});
+    }
     end_watcher(watcher, step.error());
     return true;
   }

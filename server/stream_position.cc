@@ -92,11 +92,9 @@ Result<StreamPosition::Step> StreamPosition::advance(const queue::EventBatch& ba
   const queue::JobRecord& record = batch.record;
   const queue::Cursor end{record.epoch, record.last_seq};
   if (first_ && cursor_ > end) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        "",
+    return invalid_fields(
         {{"after",
-          fmt::format("{}-{} is beyond the job's newest event {}-{}", cursor_.epoch, cursor_.seq, end.epoch, end.seq)}}};
+          fmt::format("{}-{} is beyond the job's newest event {}-{}", cursor_.epoch, cursor_.seq, end.epoch, end.seq)}});
   }
   first_ = false;
 

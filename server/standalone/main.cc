@@ -34,6 +34,8 @@ struct Config {
   std::vector<std::string> worker_arguments;
   double start_seconds = 120;
   double stop_seconds = 30;
+  double drain_seconds = 5;
+  double lease_seconds = 30;
   log::Config log;
 };
 
@@ -66,6 +68,10 @@ std::optional<int> read_config(int argc, const char* const* argv, Config& config
   app.add_option("--start-seconds", config.start_seconds, "Time for one program to become ready")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--stop-seconds", config.stop_seconds, "Time for one program to stop before it is killed")
+      ->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--drain-seconds", config.drain_seconds, "Time for a running job to end before it goes back into the queue")
+      ->check(CLI::Range(0.0, 86400.0));
+  app.add_option("--lease-seconds", config.lease_seconds, "A worker that is silent for so long loses its job")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--log-level", config.log.level, "trace, debug, info, warn, error");
   app.add_option("--log-format", config.log.format, "json, text, auto");
@@ -105,8 +111,16 @@ Result<std::vector<ChildSpec>> plan(const Config& config, const StateFolder& sta
     }
   }
   const std::string redis_url = "unix://" + state.redis_socket();
-  const std::vector<std::string> shared = {
-      "--redis-url", redis_url, "--admin-host", host, "--log-level", config.log.level, "--log-format", config.log.format};
+  const std::vector<std::string> shared = {"--lease-seconds",
+                                           CLI::detail::to_string(config.lease_seconds),
+                                           "--redis-url",
+                                           redis_url,
+                                           "--admin-host",
+                                           host,
+                                           "--log-level",
+                                           config.log.level,
+                                           "--log-format",
+                                           config.log.format};
 
   std::vector<ChildSpec> specs;
   specs.push_back({"redis",
@@ -132,9 +146,13 @@ Result<std::vector<ChildSpec>> plan(const Config& config, const StateFolder& sta
        server_command,
        [&state, host, server_port] { return !state.listening_address().empty() && http_is_ready(host, server_port); },
        "its log above"});
-  const auto worker_command = [=, model = config.model, device = config.device, more = config.worker_arguments] {
+  const auto worker_command = [=,
+                               model = config.model,
+                               device = config.device,
+                               more = config.worker_arguments,
+                               drain = CLI::detail::to_string(config.drain_seconds)] {
     const std::vector<std::string> own = {
-        worker, "--model", model, "--device", device, "--admin-port", std::to_string(worker_port)};
+        worker, "--model", model, "--device", device, "--admin-port", std::to_string(worker_port), "--drain-seconds", drain};
     return joined(joined(own, shared), more);
   };
   specs.push_back(
