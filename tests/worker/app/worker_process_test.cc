@@ -1,13 +1,8 @@
 // Real worker processes on a real Redis: killed, frozen, hung and stopped in the middle of a job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,57 +12,29 @@
 #include "core/queue/queue_factory.h"
 #include "tests/support/fake_engine.h"
 #include "tests/support/redis_server.h"
+#include "tests/worker/app/child_process.h"
 
 namespace merope {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Ends with the object, and with this program.
-class WorkerProcess {
+std::vector<std::string> with_defaults(const test::RedisServer& redis,
+                                       const std::string& name,
+                                       const std::string& lease_seconds,
+                                       std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {"--redis-url", redis.url(), "--name", name, "--lease-seconds", lease_seconds});
+  return flags;
+}
+
+class WorkerProcess : public test::ChildProcess {
  public:
   WorkerProcess(const test::RedisServer& redis,
                 const std::string& name,
                 std::vector<std::string> flags = {},
-                const std::string& lease_seconds = "1") {
-    const char* folder = std::getenv("MEROPE_BINARY_DIR");
-    const std::string program = std::string(folder == nullptr ? "." : folder) + "/tests/merope_fake_worker";
-    flags.insert(flags.begin(), {program, "--redis-url", redis.url(), "--name", name, "--lease-seconds", lease_seconds});
-    std::vector<char*> arguments;
-    for (std::string& flag : flags) {
-      arguments.push_back(flag.data());
-    }
-    arguments.push_back(nullptr);
-    const pid_t parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::getppid() == parent) {
-        ::execv(arguments[0], arguments.data());
-      }
-      ::_exit(127);
-    }
-  }
-  ~WorkerProcess() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-  }
-  WorkerProcess(const WorkerProcess&) = delete;
-  WorkerProcess& operator=(const WorkerProcess&) = delete;
-
-  void send(int signal) const { ::kill(pid_, signal); }
-  // Waits for its end: the exit code, or minus the signal that killed it.
-  int wait() {
-    int state = 0;
-    ::waitpid(pid_, &state, 0);
-    pid_ = -1;
-    return WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state);
-  }
-
- private:
-  pid_t pid_ = -1;
+                const std::string& lease_seconds = "1")
+      : ChildProcess(test::binary_dir() + "/tests/merope_fake_worker",
+                     with_defaults(redis, name, lease_seconds, std::move(flags))) {}
 };
 
 class WorkerProcesses : public ::testing::Test {
