@@ -51,12 +51,14 @@ kernels::CamAttentionArgs args_of(const camera::EncodingTables& tables) {
 
 class KernelCameraAttention final : public CameraAttention {
  public:
-  KernelCameraAttention(camera::EncodingTables tables, const CpuKernels& cpu)
-      : tables_(std::move(tables)), cpu_(cpu), folded_(tables_, at::kCPU, kExpandedBytesCpu) {}
+  KernelCameraAttention(camera::EncodingTables tables, const CpuKernels& cpu) : tables_(std::move(tables)), cpu_(cpu) {}
 
   at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) const override {
     if (q.scalar_type() != at::kFloat || q.requires_grad() || k.requires_grad() || v.requires_grad()) {
-      return folded_.attend(q, k, v);
+      if (folded_ == nullptr) {
+        folded_ = std::make_unique<FoldedCameraAttention>(tables_, at::kCPU, kExpandedBytesCpu);
+      }
+      return folded_->attend(q, k, v);
     }
     const at::Tensor queries = q.contiguous();
     const at::Tensor keys = k.contiguous();
@@ -95,7 +97,7 @@ class KernelCameraAttention final : public CameraAttention {
 
   camera::EncodingTables tables_;
   CpuKernels cpu_;
-  FoldedCameraAttention folded_;
+  mutable std::unique_ptr<FoldedCameraAttention> folded_;  // made when first needed
   mutable at::Tensor workspace_;
 };
 

@@ -149,6 +149,34 @@ TEST(CameraAttention, KernelIsTheFoldedForm) {
   }
 }
 
+// The tables without one token, as of a camera that has fewer of them.
+camera::EncodingTables without_token(camera::EncodingTables tables, int token) {
+  const auto drop = [&](std::vector<float>& values, int width, int row) {
+    values.erase(values.begin() + row * width, values.begin() + (row + 1) * width);
+  };
+  drop(tables.token_frame, 9, token);
+  drop(tables.ray_frame, 9, token);
+  const int n_native = tables.config.partition.native() / 2;
+  drop(tables.native_cos, n_native, token);
+  drop(tables.native_sin, n_native, token);
+  for (int query_camera = tables.n_cameras - 1; query_camera >= 0; --query_camera) {
+    drop(tables.arcs, camera::EncodingTables::kArcSize, query_camera * tables.n_tokens + token);
+  }
+  for (int& begin : tables.camera_begin) {
+    begin -= begin > token ? 1 : 0;
+  }
+  --tables.n_tokens;
+  return tables;
+}
+
+TEST(CameraAttention, CamerasMayHaveDifferentNumbersOfTokens) {
+  const camera::EncodingTables tables = without_token(without_token(tables_of(drive(4, 0.07), {2, 3}), 8), 8);
+  ASSERT_EQ(tables.camera_begin, (std::vector<int>{0, 6, 10, 16, 22}));
+  const Qkv x = random_qkv({1, 22, 2, 128});
+  const at::Tensor kernel = make_camera_attention(tables, at::kCPU, scalar_kernels())->attend(x.q, x.k, x.v);
+  EXPECT_TRUE(test::near(FoldedCameraAttention(tables, at::kCPU, kAllCameras).attend(x.q, x.k, x.v), kernel, 2e-5));
+}
+
 TEST(CameraAttention, GradientsTakeTheDifferentiableWay) {
   const camera::EncodingTables tables = tables_of(drive(2, 0.1), {2, 2});
   const auto attention = make_camera_attention(tables, at::kCPU, scalar_kernels());
