@@ -39,11 +39,15 @@ function(merope_library name)
 endfunction()
 
 # merope_executable(name SOURCES main.cc ... [PRIVATE lib ...])
+# Every program is an install component of its own name: cmake --install build/release --component merope-server. Libraries
+# that are not the system's lie in ../lib of it.
 function(merope_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PRIVATE" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   merope_apply_settings(${name})
   target_link_libraries(${name} PRIVATE ${ARG_PRIVATE})
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  install(TARGETS ${name} RUNTIME DESTINATION bin COMPONENT ${name})
 endfunction()
 
 # merope_test(name SOURCES a_test.cc ... [LIBS lib ...] LABELS unit [TIMEOUT seconds] [ENV K=V ...] [OWN_MAIN])

@@ -48,6 +48,7 @@ std::string joined(const std::vector<std::string>& values) {
 void setup_program(CLI::App& app) {
   app.option_defaults()->always_capture_default();
   app.set_config("--config", "", "TOML file with the same names as the flags");
+  app.allow_config_extras(CLI::config_extras_mode::error);  // a name that is misspelt must not be passed over
   app.add_flag(kPrintConfig)->description("Print the effective configuration and where each value came from, and exit");
   app.set_version_flag("--version", std::string("merope ") + MEROPE_VERSION);
 }

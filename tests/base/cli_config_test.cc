@@ -42,6 +42,14 @@ TEST(CliConfig, FlagWinsOverEnvironmentOverFileOverDefault) {
   unsetenv("MEROPE_LISTEN_PORT");
 }
 
+TEST(CliConfig, NamesOfTheFileThatAreNoFlagsEndWithUsage) {
+  const std::string file = testing::TempDir() + "merope_cli_config_extra.toml";
+  std::ofstream(file) << "listen-prot = 4\n";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parse({"--config", file.c_str()}).exit_code, kExitUsage);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("listen-prot"), std::string::npos);
+}
+
 TEST(CliConfig, WrongValuesAndUnknownFlagsEndWithUsage) {
   EXPECT_EQ(parse({"--listen-port", "abc"}).exit_code, kExitUsage);
   EXPECT_EQ(parse({"--no-such-flag"}).exit_code, kExitUsage);
