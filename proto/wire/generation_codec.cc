@@ -31,7 +31,8 @@ std::string joined(std::span<const std::string> names) {
 // A name as the client spelt it, but no longer than a message should be.
 std::string quoted(const std::string& name) {
   constexpr std::size_t kMaxShown = 64;
-  return name.size() <= kMaxShown ? '"' + name + '"' : fmt::format("\"{}...\" ({} bytes)", name.substr(0, kMaxShown), name.size());
+  return name.size() <= kMaxShown ? '"' + name + '"'
+                                  : fmt::format("\"{}...\" ({} bytes)", name.substr(0, kMaxShown), name.size());
 }
 
 const ModelDescription* find_model(const std::string& name,
@@ -97,7 +98,7 @@ class Check {
         violations_.add(
             "encoding",
             fmt::format(
-                "model {} has no encoding {}; it has: {}", model_->name, request_.encoding(), joined(encodings)));
+                "model {} has no encoding {}; it has: {}", model_->name, quoted(request_.encoding()), joined(encodings)));
       }
     }
     const auto check_prompt = [&](const char* field, const std::string& prompt) {

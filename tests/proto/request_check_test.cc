@@ -322,6 +322,18 @@ TEST(CheckRequest, WantsAModelNamedWhenThereAreSeveral) {
   EXPECT_EQ(check_request(request, models, GenerationLimits{}, 1).spec.model, "second");
 }
 
+// What a client sends comes back in messages, but not megabytes of it.
+TEST(CheckRequest, ShowsOnlyTheBeginningOfALongName) {
+  for (const bool is_model : {true, false}) {
+    v1::GenerationRequest request = good_request();
+    is_model ? request.set_model(std::string(1'000'000, 'm')) : request.set_encoding(std::string(1'000'000, 'm'));
+    const std::vector<FieldViolation> violations = violations_of(request);
+    ASSERT_EQ(violations.size(), 1U);
+    EXPECT_LT(violations[0].description.size(), 200U);
+    EXPECT_NE(violations[0].description.find("1000000 bytes"), std::string::npos);
+  }
+}
+
 TEST(RequestDigest, LeavesTheRequestIdOutAndNothingElse) {
   v1::GenerationRequest request = good_request();
   const std::string without_id = request_digest(request);
