@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Runs the CTest programs of a build folder and says what passed, failed and was skipped, case by case and with reasons.
 
+Cases are read from the result files of GoogleTest and from the verbose output of Python's unittest.
+
 Usage: tests/run.py BUILD_FOLDER [ctest arguments ...]
 """
 import os
@@ -30,6 +32,48 @@ def gtest_cases(path):
             yield name, "passed", ""
 
 
+# A case of unittest begins a line with "test_x (module.Suite.test_x)", before Python 3.11 "test_x (module.Suite)"; then come
+# " ... " and the outcome. A docstring, or what the test prints, may stand between. A subtest is an indented line with its
+# parameters, there only when it failed or was skipped, and the test itself has no outcome then.
+UNITTEST_CASE = r"(\w+) \(([\w.]+)\)"
+UNITTEST_START = re.compile(rf"^{UNITTEST_CASE}(?: \.\.\. |$)")
+UNITTEST_SUBTEST = re.compile(rf"^  {UNITTEST_CASE} (.*) \.\.\. ")
+UNITTEST_OUTCOME = re.compile(r"(?:^| )(?:ok|FAIL|ERROR|expected failure|unexpected success|skipped (['\"])(.*)\1)$")
+UNITTEST_FAILURE = re.compile(rf"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): {UNITTEST_CASE}")  # in the report at the end
+
+
+def unittest_name(match):
+    """Suite.test_x"""
+    parts = match[2].split(".")
+    if len(parts) > 1 and parts[-1] == match[1]:
+        parts.pop()
+    return f"{parts[-1]}.{match[1]}"
+
+
+def unittest_cases(output):
+    """Yields (name, outcome, reason) for every case in the verbose output of Python's unittest."""
+    cases, current = {}, None
+    for line in output.splitlines():
+        failure, subtest, start = (form.match(line) for form in (UNITTEST_FAILURE, UNITTEST_SUBTEST, UNITTEST_START))
+        ended = UNITTEST_OUTCOME.search(line)
+        if failure:
+            cases[unittest_name(failure)] = ("failed", "")
+        elif subtest:
+            cases.setdefault(unittest_name(subtest), ("passed", ""))
+            if ended and ended[1]:
+                cases[f"{unittest_name(subtest)} {subtest[3]}"] = ("skipped", ended[2])
+            current = None
+        elif start:
+            current = unittest_name(start)
+        if current and ended:
+            cases[current] = ("skipped", ended[2]) if ended[1] else ("passed", "")
+            current = None
+    if current:
+        cases[current] = ("failed", "")  # the program ended in the middle of it
+    for name, (outcome, reason) in cases.items():
+        yield name, outcome, reason
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     results = build / "test_results"
@@ -38,7 +82,9 @@ def main():
     junit = results / "ctest.junit"
     jobs = str(os.cpu_count() or 2)
     code = subprocess.run(
-        ["ctest", "--test-dir", str(build), "-j", jobs, "--output-on-failure", "--output-junit", str(junit), *sys.argv[2:]],
+        # By default CTest keeps a kilobyte of what a program prints that passes; the cases of Python's tests are in it.
+        ["ctest", "--test-dir", str(build), "-j", jobs, "--output-on-failure", "--test-output-size-passed", "1048576",
+         "--output-junit", str(junit), *sys.argv[2:]],  # fmt: skip
         check=False,
     ).returncode
 
@@ -59,13 +105,13 @@ def main():
         name = program.get("name")
         ok = program.get("status") == "run"
         detail = results / f"{name}.xml"
-        cases = list(gtest_cases(detail)) if detail.exists() else []
+        output = program.findtext("system-out") or ""
+        cases = list(gtest_cases(detail) if detail.exists() else unittest_cases(output))
         for case, outcome, reason in cases:
             count(f"{name}: {case}", outcome, reason)
         if not ok and not any(outcome == "failed" for _, outcome, _ in cases):
             count(name, "failed")  # crashed, timed out or could not be started
         if not cases and ok:
-            output = program.findtext("system-out") or ""
             reasons = re.findall(r"^\[  SKIPPED \] (.*)$", output, re.MULTILINE)
             for reason in reasons:
                 count(name, "skipped", reason)
