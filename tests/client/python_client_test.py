@@ -203,4 +203,4 @@ class TrajectoryTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.exit(not unittest.main(exit=False).result.wasSuccessful())
+    sys.exit(not unittest.main(exit=False, verbosity=2).result.wasSuccessful())

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# python_client_test.sh SOURCE_DIR WORK_DIR: installs client/python into a virtual environment under WORK_DIR, which is kept
-# as long as the package's requirements stay the same, and runs its tests there. A missing package index is a skip, whose reason is printed.
+# with_python_client.sh SOURCE_DIR WORK_DIR TEST.py: installs client/python into a virtual environment under WORK_DIR, which is
+# kept as long as the package's requirements stay the same, and runs the test there. A missing package index is a skip, whose
+# reason is printed.
 set -euo pipefail
-source_dir=$1 work_dir=$2
+source_dir=$1 work_dir=$2 test=$3
 python=${PYTHON:-python3}
 venv=$work_dir/venv
 
@@ -34,4 +35,4 @@ cp -r "$source_dir/client/python" "$work_dir/source/client/python"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-build-isolation \
   "$work_dir/source/client/python"
 cd "$work_dir"
-exec "$venv/bin/python" "$source_dir/tests/client/python_client_test.py"
+exec "$venv/bin/python" "$test"
