@@ -13,6 +13,7 @@
 #include "core/base/cli_config.h"
 #include "core/base/exit_codes.h"
 #include "core/base/log.h"
+#include "server/standalone/append_only_tail.h"
 #include "server/standalone/ready_probe.h"
 #include "server/standalone/state_folder.h"
 #include "server/standalone/supervisor.h"
@@ -124,8 +125,14 @@ Result<std::vector<ChildSpec>> plan(const Config& config, const StateFolder& sta
 
   std::vector<ChildSpec> specs;
   specs.push_back({"redis",
-                   [=, file = state.redis_config()] {
-                     return std::vector<std::string>{redis, file};
+                   [=, &state] {
+                     const Result<std::uint64_t> cut = cut_torn_tail(state.append_only_folder());
+                     if (!cut) {
+                       log::error("append-only file can not be checked", {{"reason", cut.error().message}});
+                     } else if (*cut > 0) {
+                       log::warn("half-written end of the append-only file was cut off", {{"bytes", *cut}});
+                     }
+                     return std::vector<std::string>{redis, state.redis_config()};
                    },
                    [&state] { return redis_answers(state.redis_socket()); },
                    state.redis_log()});

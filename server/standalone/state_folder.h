@@ -19,6 +19,7 @@ class StateFolder {
   std::string redis_socket() const { return path_ + "/redis.sock"; }
   std::string redis_config() const { return path_ + "/redis.conf"; }
   std::string redis_log() const { return path_ + "/redis.log"; }
+  std::string append_only_folder() const { return path_ + "/appendonlydir"; }  // Redis' own default name
   std::string listening_file() const { return path_ + "/server.listening"; }  // written by merope-server
   std::string address_file() const { return path_ + "/server.address"; }      // there while everything is ready
   const std::string& path() const { return path_; }
