@@ -117,6 +117,7 @@ void LeaseKeeper::announce(const std::string& current_job, Clock::TimePoint now)
     }
   } else {
     queue_answers_ = true;
+    announced_ = true;
   }
   const std::lock_guard lock(mutex_);
   if (next_announce_ <= now) {

@@ -45,6 +45,8 @@ class LeaseKeeper {
 
   // Whether the queue answered the last time it was asked.
   bool queue_answers() const { return queue_answers_; }
+  // Whether the worker has been announced: before that no server knows its model.
+  bool announced() const { return announced_; }
   bool stalled() const { return stalled_; }
 
  private:
@@ -56,6 +58,7 @@ class LeaseKeeper {
   WorkerMetrics& metrics_;
   const Options options_;
   std::atomic<bool> queue_answers_ = true;
+  std::atomic<bool> announced_ = false;
   std::atomic<bool> stalled_ = false;
 
   std::mutex mutex_;  // guards what follows; never held during a call to the queue

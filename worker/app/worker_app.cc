@@ -63,7 +63,10 @@ std::string WorkerApp::why_not_ready() const {
   if (keeper_->stalled()) {
     return "the engine does not advance";
   }
-  return keeper_->queue_answers() && !claims_fail_ ? "" : "the queue does not answer";
+  if (!keeper_->queue_answers() || claims_fail_) {
+    return "the queue does not answer";
+  }
+  return keeper_->announced() ? "" : "the model is not announced yet";
 }
 
 void WorkerApp::request_stop() {

@@ -12,8 +12,9 @@
 
 namespace merope::worker {
 
-// Runs a function that returns a Result and turns what it throws into an error: no memory is kResourceExhausted, the rest
-// kInternal. `what` names the action ("loading models/wan").
+// Runs a function that returns a Result and turns what it throws into an error: no memory is kResourceExhausted; an error of
+// the device itself is kUnavailable, because a CUDA context that has failed once fails for ever and only a new process helps;
+// the rest is kInternal. `what` names the action ("loading models/wan").
 template <typename Function>
 auto errors_from_exceptions(const std::string& what, Function&& function) -> decltype(function()) {
   try {
@@ -22,6 +23,8 @@ auto errors_from_exceptions(const std::string& what, Function&& function) -> dec
     return Error{ErrorCode::kResourceExhausted, what + ": out of device memory: " + error.what_without_backtrace()};
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::kResourceExhausted, what + ": out of memory"};
+  } catch (const c10::AcceleratorError& error) {
+    return Error{ErrorCode::kUnavailable, what + ": the device failed: " + error.what_without_backtrace()};
   } catch (const c10::Error& error) {
     return Error{ErrorCode::kInternal, what + ": " + error.what_without_backtrace()};
   } catch (const std::exception& error) {

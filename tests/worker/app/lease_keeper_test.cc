@@ -46,6 +46,17 @@ TEST(LeaseKeeper, SaysWhenItWantsToBeCalledAgain) {
   EXPECT_EQ(world.keeper.tick(), 2s);  // the first beat of a lease of 30 s
 }
 
+TEST(LeaseKeeper, KnowsWhetherAnyServerCanKnowTheWorker) {
+  WorkerWorld world;
+  world.consumer.on_announce = [] { return away(); };
+  world.keeper.tick();
+  EXPECT_FALSE(world.keeper.announced());
+  world.consumer.on_announce = nullptr;
+  world.pass(5s);
+  world.keeper.tick();
+  EXPECT_TRUE(world.keeper.announced());
+}
+
 TEST(LeaseKeeper, AnnouncesTheWorkerAndItsJob) {
   WorkerWorld world;
   world.keeper.tick();
