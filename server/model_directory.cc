@@ -61,7 +61,8 @@ Status ModelDirectory::refresh() {
 Result<std::shared_ptr<const DirectorySnapshot>> ModelDirectory::fresh(std::chrono::milliseconds max_age) {
   {
     const std::lock_guard lock(mutex_);
-    if (newest_ != nullptr && last_error_.empty() && clock_.now() - newest_->read_at <= max_age) {
+    if (newest_ != nullptr && !newest_->models.empty() && last_error_.empty() &&
+        clock_.now() - newest_->read_at <= max_age) {
       return newest_;
     }
   }

@@ -39,7 +39,8 @@ class ModelDirectory {
 
   // Reads everything again. The error is that of the queue; announcements that can not be read are left out with a warning.
   Status refresh();
-  // The newest snapshot if it is younger than `max_age`, else a new one. Waits for the queue then.
+  // The newest snapshot if it is younger than `max_age` and knows a model, else a new one. Waits for the queue then. So a
+  // worker that has just come up is not kept from its first client.
   Result<std::shared_ptr<const DirectorySnapshot>> fresh(std::chrono::milliseconds max_age);
   // Null before the first refresh that succeeded.
   std::shared_ptr<const DirectorySnapshot> newest() const;

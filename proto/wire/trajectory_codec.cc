@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "core/camera/pose_conventions.h"
+
 namespace merope::wire {
 namespace {
 
@@ -16,44 +18,33 @@ std::string unknown_value(int value) {
   return value == 0 ? "is required: conventions are never guessed" : fmt::format("unknown value {}", value);
 }
 
-// Maps a direction in OpenCV axes to the same direction in the sender's axes, so that R_sender * M takes OpenCV vectors.
-camera::Mat3 from_opencv_axes(v1::CameraAxes axes) {
-  camera::Mat3 matrix = camera::Mat3::Identity();
-  if (axes == v1::CAMERA_AXES_OPENGL) {  // x right, y up, z backward
-    matrix << 1, 0, 0, 0, -1, 0, 0, 0, -1;
-  } else if (axes == v1::CAMERA_AXES_FLU) {  // x forward, y left, z up
-    matrix << 0, 0, 1, -1, 0, 0, 0, -1, 0;
+// The named conventions; a field that has no or no known value is a violation.
+camera::PoseConventions parse_conventions(const v1::Trajectory& message, Violations& violations) {
+  camera::PoseConventions conventions;
+  switch (message.pose_direction()) {
+    case v1::POSE_DIRECTION_CAMERA_TO_WORLD: conventions.direction = camera::PoseDirection::kCameraToWorld; break;
+    case v1::POSE_DIRECTION_WORLD_TO_CAMERA: conventions.direction = camera::PoseDirection::kWorldToCamera; break;
+    default: violations.add("trajectory.pose_direction", unknown_value(message.pose_direction()));
   }
-  return matrix;
-}
-
-double metres_per_unit(v1::LengthUnit unit) {
-  switch (unit) {
-    case v1::LENGTH_UNIT_CENTIMETRE: return 1e-2;
-    case v1::LENGTH_UNIT_MILLIMETRE: return 1e-3;
-    default: return 1.0;
+  switch (message.camera_axes()) {
+    case v1::CAMERA_AXES_OPENCV: conventions.axes = camera::CameraAxes::kOpenCv; break;
+    case v1::CAMERA_AXES_OPENGL: conventions.axes = camera::CameraAxes::kOpenGl; break;
+    case v1::CAMERA_AXES_FLU: conventions.axes = camera::CameraAxes::kFlu; break;
+    default: violations.add("trajectory.camera_axes", unknown_value(message.camera_axes()));
   }
-}
-
-void check_conventions(const v1::Trajectory& message, Violations& violations) {
-  if (message.pose_direction() != v1::POSE_DIRECTION_CAMERA_TO_WORLD &&
-      message.pose_direction() != v1::POSE_DIRECTION_WORLD_TO_CAMERA) {
-    violations.add("trajectory.pose_direction", unknown_value(message.pose_direction()));
+  switch (message.length_unit()) {
+    case v1::LENGTH_UNIT_METRE: conventions.unit = camera::LengthUnit::kMetre; break;
+    case v1::LENGTH_UNIT_CENTIMETRE: conventions.unit = camera::LengthUnit::kCentimetre; break;
+    case v1::LENGTH_UNIT_MILLIMETRE: conventions.unit = camera::LengthUnit::kMillimetre; break;
+    default: violations.add("trajectory.length_unit", unknown_value(message.length_unit()));
   }
-  if (message.camera_axes() != v1::CAMERA_AXES_OPENCV && message.camera_axes() != v1::CAMERA_AXES_OPENGL &&
-      message.camera_axes() != v1::CAMERA_AXES_FLU) {
-    violations.add("trajectory.camera_axes", unknown_value(message.camera_axes()));
-  }
-  if (message.length_unit() != v1::LENGTH_UNIT_METRE && message.length_unit() != v1::LENGTH_UNIT_CENTIMETRE &&
-      message.length_unit() != v1::LENGTH_UNIT_MILLIMETRE) {
-    violations.add("trajectory.length_unit", unknown_value(message.length_unit()));
-  }
+  return conventions;
 }
 
 // The 12 or 16 numbers as they were sent; empty when they are no [R|t].
-std::optional<camera::Pose> parse_matrix(const v1::TrajectoryFrame& frame,
-                                         const std::string& field,
-                                         Violations& violations) {
+std::optional<camera::Matrix34> parse_matrix(const v1::TrajectoryFrame& frame,
+                                             const std::string& field,
+                                             Violations& violations) {
   const auto& numbers = frame.pose();
   if (numbers.size() != 12 && numbers.size() != 16) {
     violations.add(field, fmt::format("has {} numbers; 12 or 16 are needed", numbers.size()));
@@ -70,14 +61,11 @@ std::optional<camera::Pose> parse_matrix(const v1::TrajectoryFrame& frame,
                    fmt::format("last row is {} {} {} {}, not 0 0 0 1", numbers[12], numbers[13], numbers[14], numbers[15]));
     return std::nullopt;
   }
-  camera::Pose pose;
-  for (int row = 0; row < 3; ++row) {
-    for (int column = 0; column < 3; ++column) {
-      pose.rotation(row, column) = numbers[4 * row + column];
-    }
-    pose.centre(row) = numbers[4 * row + 3];
+  camera::Matrix34 matrix;
+  for (int i = 0; i < 12; ++i) {
+    matrix(i / 4, i % 4) = numbers[i];
   }
-  return pose;
+  return matrix;
 }
 
 // A lens for the clip's size; empty after violations.
@@ -127,18 +115,6 @@ std::optional<camera::Lens> parse_lens(const v1::Lens& message,
   return camera::rescaled(lens, clip.width, clip.height);
 }
 
-camera::Pose to_camera_to_world(const camera::Pose& sent, const v1::Trajectory& message) {
-  const double scale = metres_per_unit(message.length_unit());
-  camera::Pose c2w = sent;
-  if (message.pose_direction() == v1::POSE_DIRECTION_WORLD_TO_CAMERA) {
-    c2w.rotation = sent.rotation.transpose();
-    c2w.centre = -(c2w.rotation * sent.centre);
-  }
-  c2w.centre *= scale;
-  c2w.rotation = (c2w.rotation * from_opencv_axes(message.camera_axes())).eval();
-  return c2w;
-}
-
 // Either every frame has a time or none has.
 bool check_times(const v1::Trajectory& message, Violations& violations) {
   const auto n_timed = std::count_if(
@@ -174,7 +150,7 @@ std::optional<camera::Trajectory> parse_trajectory(const v1::Trajectory& message
                                                    const ClipShape& clip,
                                                    Violations& violations) {
   const std::size_t before = violations.size();
-  check_conventions(message, violations);
+  const camera::PoseConventions conventions = parse_conventions(message, violations);
   const bool use_sent_times = check_times(message, violations);
 
   // A lens that is wrong is reported where it stands, once, and then a placeholder lets the rest be checked.
@@ -197,7 +173,7 @@ std::optional<camera::Trajectory> parse_trajectory(const v1::Trajectory& message
     const std::string field = fmt::format("trajectory.frames[{}]", i);
     camera::TrajectoryFrame& out = trajectory.frames.emplace_back();
     if (const auto sent = parse_matrix(frame, field + ".pose", violations)) {
-      out.c2w = to_camera_to_world(*sent, message);
+      out.c2w = camera::pose_from(*sent, conventions);
     }
     out.time_s = use_sent_times && frame.has_time_s() ? frame.time_s() : static_cast<double>(i) / clip.fps;
     if (frame.has_lens()) {

@@ -249,6 +249,20 @@ TEST_F(ServerTest, TellsWhatItCanDo) {
   EXPECT_FALSE(capabilities.server_version().empty());
 }
 
+TEST_F(ServerTest, KnowsAWorkerAsSoonAsItIsAnnounced) {
+  config_.model_refresh = std::chrono::hours(1);
+  start(false);
+  const auto n_models = [&] {
+    grpc::ClientContext context;
+    v1::Capabilities capabilities;
+    EXPECT_TRUE(stub_->GetCapabilities(&context, {}, &capabilities).ok());
+    return capabilities.models_size();
+  };
+  EXPECT_EQ(n_models(), 0);
+  announce();
+  EXPECT_EQ(n_models(), 1);
+}
+
 TEST_F(ServerTest, AnswersHealthAndReflection) {
   start();
   EXPECT_EQ(health(channel_), "SERVING");
