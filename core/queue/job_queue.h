@@ -18,6 +18,8 @@
 
 namespace merope::queue {
 
+// The lease is that of the worker that claims. The others are those of the server that accepts a job, and hold for this job
+// whoever ends it.
 struct QueueLimits {
   std::size_t max_queued = 1000;                    // more: submit() is refused with kResourceExhausted
   std::chrono::milliseconds lease{30'000};          // a worker renews it every third of it

@@ -243,6 +243,39 @@ TEST_F(RedisFailure, PoisonIsKeptInTheDeadLetters) {
   EXPECT_THAT(dead, HasSubstr("2 workers were lost"));
 }
 
+// The programs have their own limits: a server its operator's, a worker none but the lease.
+TEST_F(RedisFailure, TheLimitsOfTheServerHoldForItsJobsWhoeverEndsThem) {
+  QueueLimits limits;
+  limits.max_attempts = 1;
+  limits.max_output_bytes = 10;
+  limits.keep_output = milliseconds(20'000);
+  limits.keep_job = milliseconds(50'000);
+  open(limits);
+  RedisQueueOptions others;
+  others.limits.lease = milliseconds(1);
+  const auto other = open_queue(redis.url(), others).value()->consumer("other");
+
+  const std::string ended = server->submit(new_job("r1"))->job_id;
+  const ClaimedJob job = other->claim(std::chrono::seconds(5), {}).value().value();
+  const Result<LeaseAnswer> put = other->put(job, 1, "eleven byte");
+  ASSERT_FALSE(put);
+  EXPECT_THAT(put.error().message, HasSubstr("10 "));
+  ASSERT_EQ(other->put(job, 1, "ten bytes.").value(), LeaseAnswer::kOk);
+  ASSERT_EQ(other->finish(job, JobState::kSucceeded, 2, "end", 0, "").value(), LeaseAnswer::kOk);
+  const auto milliseconds_left = [&](const std::string& key) {
+    return std::stol(redis.command("PTTL {merope}:" + key));
+  };
+  EXPECT_LE(milliseconds_left("out:" + ended), 20'000);
+  EXPECT_LE(milliseconds_left("job:" + ended), 50'000);
+  EXPECT_GT(milliseconds_left("job:" + ended), 20'000);
+
+  const std::string lost = server->submit(new_job("r2"))->job_id;
+  ASSERT_TRUE(other->claim(std::chrono::seconds(5), {}).value());
+  // The next claim finds that the lease is over.
+  EXPECT_FALSE(other->claim(milliseconds(50), {}).value());
+  EXPECT_EQ(server->get(lost)->state, JobState::kFailed);
+}
+
 // Redis cuts a torn file at the last whole command, which may lie inside a transaction, and then leaves that transaction out
 // of its memory but not of the file. So each trial begins with the whole file.
 TEST_F(RedisFailure, TornFileLoadsWithWholeJobsOnly) {

@@ -33,10 +33,7 @@ Result<ClaimedJob> parse_claimed(const redisReply& reply, milliseconds lease) {
   return job;
 }
 
-Result<LeaseAnswer> parse_answer(const redisReply& reply,
-                                 const ClaimedJob& job,
-                                 std::uint64_t seq,
-                                 const QueueLimits& limits) {
+Result<LeaseAnswer> parse_answer(const redisReply& reply, const ClaimedJob& job, std::uint64_t seq) {
   MEROPE_ASSIGN_OR_RETURN(const std::string_view answer, text_at(reply, 0));
   if (answer == "ok") {
     return LeaseAnswer::kOk;
@@ -48,7 +45,8 @@ Result<LeaseAnswer> parse_answer(const redisReply& reply,
     return LeaseAnswer::kCancelled;
   }
   if (answer == "long") {
-    return output_too_long(job.job_id, limits.max_output_bytes);
+    MEROPE_ASSIGN_OR_RETURN(const std::int64_t max_bytes, number_at(reply, 1));
+    return output_too_long(job.job_id, static_cast<std::size_t>(max_bytes));
   }
   if (answer == "hole") {
     MEROPE_ASSIGN_OR_RETURN(const std::int64_t last_seq, number_at(reply, 1));
@@ -132,12 +130,12 @@ Result<LeaseAnswer> RedisConsumer::put(const ClaimedJob& job, std::uint64_t seq,
   }
   MEROPE_ASSIGN_OR_RETURN(const ReplyPtr reply,
                           client_->run(Script::kPut, {job.job_id, std::to_string(job.epoch), std::to_string(seq), bytes}));
-  return parse_answer(*reply, job, seq, client_->limits());
+  return parse_answer(*reply, job, seq);
 }
 
 Result<LeaseAnswer> RedisConsumer::beat(const ClaimedJob& job) {
   MEROPE_ASSIGN_OR_RETURN(const ReplyPtr reply, client_->run(Script::kBeat, {job.job_id, std::to_string(job.epoch)}));
-  return parse_answer(*reply, job, 0, client_->limits());
+  return parse_answer(*reply, job, 0);
 }
 
 Result<LeaseAnswer> RedisConsumer::finish(const ClaimedJob& job,
@@ -159,12 +157,12 @@ Result<LeaseAnswer> RedisConsumer::finish(const ClaimedJob& job,
                                         to_string(state),
                                         std::to_string(code),
                                         message}));
-  return parse_answer(*reply, job, seq, client_->limits());
+  return parse_answer(*reply, job, seq);
 }
 
 Result<LeaseAnswer> RedisConsumer::release(const ClaimedJob& job) {
   MEROPE_ASSIGN_OR_RETURN(const ReplyPtr reply, client_->run(Script::kRelease, {job.job_id, std::to_string(job.epoch)}));
-  return parse_answer(*reply, job, 0, client_->limits());
+  return parse_answer(*reply, job, 0);
 }
 
 Status RedisConsumer::announce(const std::string& model, std::string_view announcement, const std::string& current_job) {

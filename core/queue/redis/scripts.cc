@@ -7,12 +7,11 @@ namespace {
 
 // What every script begins with. The job hash has: request, digest, state, priority (0..2), attempts, epoch, worker,
 // submitted, started, ended, cancel ('0'/'1'), code, message, last_seq (shown to callers); spec, max_wait, max_run, order
-// (of submission), stream + entry (its place in a stream), out_bytes, output_expires, expires ('0' while it lives).
+// (of submission), stream + entry (its place in a stream), out_bytes, output_expires, expires ('0' while it lives), and
+// the limits of the server that accepted it: max_attempts, keep_job, keep_output, max_output.
 constexpr std::string_view kPrelude = R"lua(
 local P = '{merope}:'
-local LEASE, MAX_ATTEMPTS = tonumber(ARGV[2]), tonumber(ARGV[3])
-local KEEP_JOB, KEEP_OUTPUT = tonumber(ARGV[4]), tonumber(ARGV[5])
-local MAX_QUEUED, MAX_OUTPUT = tonumber(ARGV[6]), tonumber(ARGV[7])
+local LEASE, MAX_QUEUED = tonumber(ARGV[2]), tonumber(ARGV[6])
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')
@@ -42,11 +41,11 @@ local function record(id)
   return fields
 end
 
--- cancel, last_seq and out_bytes when this epoch is the running attempt, else false.
+-- cancel, last_seq, out_bytes and max_output when this epoch is the running attempt, else false.
 local function owned(id, epoch)
-  local job = redis.call('HMGET', job_key(id), 'state', 'epoch', 'cancel', 'last_seq', 'out_bytes')
+  local job = redis.call('HMGET', job_key(id), 'state', 'epoch', 'cancel', 'last_seq', 'out_bytes', 'max_output')
   if job[1] ~= 'running' or job[2] ~= epoch then return false end
-  return {cancel = job[3] == '1', last_seq = tonumber(job[4]), out_bytes = tonumber(job[5])}
+  return {cancel = job[3] == '1', last_seq = tonumber(job[4]), out_bytes = tonumber(job[5]), max_output = tonumber(job[6])}
 end
 
 local function wake(id) redis.call('PUBLISH', P .. 'wake', id) end
@@ -71,17 +70,19 @@ local function enqueue(id, came_back)
 end
 
 local function end_job(id, state, code, message)
+  local job = redis.call('HMGET', job_key(id), 'keep_job', 'keep_output', 'request')
+  local keep_job, keep_output = tonumber(job[1]), tonumber(job[2])
   drop_entry(id)
   redis.call('ZREM', P .. 'queued', id)
   redis.call('ZREM', P .. 'running', id)
   redis.call('HSET', job_key(id), 'state', state, 'code', code, 'message', message, 'ended', now,
-             'output_expires', now + KEEP_OUTPUT, 'expires', now + KEEP_JOB)
+             'output_expires', now + keep_output, 'expires', now + keep_job)
   redis.call('HDEL', job_key(id), 'spec')
   redis.call('UNLINK', P .. 'in:' .. id)
-  redis.call('ZADD', P .. 'ended', now + KEEP_JOB, id)
-  redis.call('PEXPIRE', job_key(id), KEEP_JOB)
-  redis.call('PEXPIRE', P .. 'out:' .. id, KEEP_OUTPUT)
-  redis.call('PEXPIRE', P .. 'request:' .. redis.call('HGET', job_key(id), 'request'), KEEP_JOB)
+  redis.call('ZADD', P .. 'ended', now + keep_job, id)
+  redis.call('PEXPIRE', job_key(id), keep_job)
+  redis.call('PEXPIRE', P .. 'out:' .. id, keep_output)
+  redis.call('PEXPIRE', P .. 'request:' .. job[3], keep_job)
   wake(id)
 end
 
@@ -90,12 +91,12 @@ local function end_cancelled(id) end_job(id, 'cancelled', 1, 'cancelled on reque
 local function return_lost()
   local lost = redis.call('ZRANGEBYSCORE', P .. 'running', '-inf', now)
   for _, id in ipairs(lost) do
-    local job = redis.call('HMGET', job_key(id), 'cancel', 'attempts', 'worker', 'request', 'spec')
+    local job = redis.call('HMGET', job_key(id), 'cancel', 'attempts', 'worker', 'request', 'spec', 'max_attempts')
     if not job[1] then
       redis.call('ZREM', P .. 'running', id)
     elseif job[1] == '1' then
       end_cancelled(id)
-    elseif tonumber(job[2]) >= MAX_ATTEMPTS then
+    elseif tonumber(job[2]) >= tonumber(job[6]) then
       local message = job[2] .. ' workers were lost while they ran this job; the last one was ' .. job[3]
       redis.call('XADD', P .. 'dead', 'MAXLEN', '~', 1000, '*', 'id', id, 'request', job[4], 'attempts', job[2],
                  'worker', job[3], 'message', message, 'spec', job[5] or '')
@@ -136,7 +137,8 @@ redis.call('SET', P .. 'request:' .. request, id)
 redis.call('SET', P .. 'in:' .. id, ARGV[12])
 redis.call('HSET', job_key(id), 'request', request, 'digest', digest, 'priority', ARGV[10], 'attempts', 0, 'epoch', 0,
            'submitted', now, 'started', 0, 'ended', 0, 'cancel', 0, 'code', 0, 'message', '', 'last_seq', 0, 'spec', ARGV[11],
-           'max_wait', ARGV[13], 'max_run', ARGV[14], 'out_bytes', 0, 'output_expires', 0, 'expires', 0)
+           'max_wait', ARGV[13], 'max_run', ARGV[14], 'out_bytes', 0, 'output_expires', 0, 'expires', 0,
+           'max_attempts', ARGV[3], 'keep_job', ARGV[4], 'keep_output', ARGV[5], 'max_output', ARGV[7])
 local order = enqueue(id, false)
 redis.call('HSET', job_key(id), 'order', order)
 redis.call('ZADD', P .. 'jobs', order, id)
@@ -203,7 +205,7 @@ local first = redis.call('ZRANGE', P .. 'running', 0, 0, 'WITHSCORES')
 return {'none', first[2] and math.max(first[2] - now, 1) or -1, unpack(last_ids)}
 )lua";
 
-// job id, epoch, seq, bytes. -> {'ok' | 'fenced' | 'cancelled' | 'long'}, {'hole', last_seq}
+// job id, epoch, seq, bytes. -> {'ok' | 'fenced' | 'cancelled'}, {'long', max_output}, {'hole', last_seq}
 constexpr std::string_view kPut = R"lua(
 local id, epoch, seq = ARGV[8], ARGV[9], tonumber(ARGV[10])
 local job = owned(id, epoch)
@@ -211,7 +213,7 @@ if not job then return {'fenced'} end
 if job.cancel then return {'cancelled'} end
 if seq <= job.last_seq then return {'ok'} end
 if seq ~= job.last_seq + 1 then return {'hole', job.last_seq} end
-if job.out_bytes + #ARGV[11] > MAX_OUTPUT then return {'long'} end
+if job.out_bytes + #ARGV[11] > job.max_output then return {'long', job.max_output} end
 redis.call('XADD', P .. 'out:' .. id, epoch .. '-' .. ARGV[10], 'b', ARGV[11])
 redis.call('HSET', job_key(id), 'last_seq', ARGV[10], 'out_bytes', job.out_bytes + #ARGV[11])
 wake(id)

@@ -2,7 +2,8 @@
 // rules of core/queue/memory_state.h in Lua; a differential test compares the two.
 //
 // Arguments: ARGV[1] the time in milliseconds ('' = Redis' own, always so in production), ARGV[2..7] lease, max_attempts,
-// keep_job, keep_output (ms), max_queued, max_output_bytes; ARGV[8..] are the script's own, named above each in scripts.cc.
+// keep_job, keep_output (ms), max_queued, max_output_bytes of the caller; ARGV[8..] are the script's own, named above each in
+// scripts.cc. A job keeps the limits of the server that accepted it: the worker, which ends most jobs, has only a lease set.
 #pragma once
 
 #include <cstddef>
