@@ -56,8 +56,10 @@ Supervisor::Wait Supervisor::wait_for_signal(milliseconds timeout) const {
   timespec limit{};
   limit.tv_sec = seconds.count();
   limit.tv_nsec = std::chrono::nanoseconds(timeout - seconds).count();
-  const int signal = sigtimedwait(&signals_, nullptr, &limit);
+  siginfo_t info{};
+  const int signal = sigtimedwait(&signals_, &info, &limit);
   if (signal == SIGINT || signal == SIGTERM) {
+    log::info("stop was asked for", {{"signal", signal}, {"by_pid", info.si_pid}});  // 0: the terminal's Ctrl-C
     return Wait::kStop;
   }
   return signal == SIGCHLD ? Wait::kChild : Wait::kTimeout;  // an interrupted wait is a short one
@@ -120,7 +122,6 @@ int Supervisor::supervise() {
   while (wait_for_signal(until_next_restart()) != Wait::kStop) {
     restart_what_ended();
   }
-  log::info("stop was asked for");
   return kExitOk;
 }
 
