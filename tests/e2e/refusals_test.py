@@ -166,6 +166,12 @@ class Refusals(harness.EndToEndTest):
         self.assertEqual(self.client.get_job(newest.job_id), newest)
         self.assertEqual(newest.state, pb.JOB_STATE_SUCCEEDED)
 
+        # Taken up again after any event, the stream goes on with the next one.
+        events = list(self.client.watch(newest.job_id))
+        self.assertEqual([event.WhichOneof("event") for event in events], kinds)
+        for i in (0, len(events) // 2, len(events) - 2):
+            self.assertEqual(list(self.client.watch(newest.job_id, after=events[i].cursor)), events[i + 1 :])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -60,6 +60,22 @@ class Trust(harness.EndToEndTest):
         self.assertEqual(int(harness.probe(path)["nb_read_frames"]), 49)
         self.assertEqual(path.read_bytes(), (self.test_folder / f"{job['job_id']}.0.mp4").read_bytes())
 
+    def test_a_job_whose_workers_die_too_often_fails_once(self):
+        service = self.service("--server-arg=--max-attempts=1")
+        follower = service.follow("submit", *LONG, "-o", self.test_folder / "clip.mp4")
+        follower.wait_for(lambda event: is_progress(event, "DENOISE", 3), "of denoising")
+        (worker,) = service.children("merope-worker")
+        os.kill(worker, signal.SIGKILL)
+        self.assertEqual(follower.wait(), 1, follower.program.log())
+        job = service.status(follower.job_id())
+        self.assertEqual((state_of(job), job["attempts"]), ("failed", 1), job)
+        self.assertFalse((self.test_folder / "clip.mp4").exists())
+        again = service.cli("watch", job["job_id"], "-o", self.test_folder / "clip.mp4")
+        self.assertEqual(again.code, 1, again)
+        self.assertEqual(len(of_kind(again.lines(), "failed")), 1)
+        # The next worker serves the next job.
+        self.assertEqual(service.cli("submit", *SHORT, "-o", self.test_folder / "short.mp4").code, 0)
+
     def test_a_worker_that_wakes_up_after_its_lease_is_fenced(self):
         service = self.service()
         other = service.another_worker(self.model)
