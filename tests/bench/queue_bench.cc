@@ -5,54 +5,25 @@
 //   queue_bench --benchmark_counters_tabular=true
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <semaphore>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "core/base/check.h"
 #include "core/base/ids.h"
 #include "core/queue/queue_factory.h"
+#include "tests/bench/latencies.h"
 #include "tests/support/redis_server.h"
 
 namespace merope::queue {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using bench::Clock;
+using bench::Latencies;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLong{30'000};
-
-double percentile_us(std::vector<double>& seconds, double fraction) {
-  const auto at = static_cast<std::ptrdiff_t>(fraction * static_cast<double>(seconds.size() - 1));
-  std::nth_element(seconds.begin(), seconds.begin() + at, seconds.end());
-  return seconds[static_cast<std::size_t>(at)] * 1e6;
-}
-
-// Hands the time of one iteration to the benchmark and keeps it for the percentiles.
-class Latencies {
- public:
-  explicit Latencies(benchmark::State& state) : state_(state) {}
-  ~Latencies() {
-    if (!seconds_.empty()) {
-      state_.counters["p50_us"] = percentile_us(seconds_, 0.50);
-      state_.counters["p99_us"] = percentile_us(seconds_, 0.99);
-    }
-  }
-  Latencies(const Latencies&) = delete;
-  Latencies& operator=(const Latencies&) = delete;
-
-  void add(Clock::time_point begin, Clock::time_point end) {
-    seconds_.push_back(std::chrono::duration<double>(end - begin).count());
-    state_.SetIterationTime(seconds_.back());
-  }
-
- private:
-  benchmark::State& state_;
-  std::vector<double> seconds_;
-};
 
 NewJob new_job() {
   NewJob job;
