@@ -9,21 +9,6 @@
 #include "core/base/exit_codes.h"
 
 namespace merope::server {
-namespace {
-
-// Adds an option in seconds for a field in milliseconds.
-void add_seconds(CLI::App& app, const std::string& name, std::chrono::milliseconds& field, const std::string& description) {
-  app.add_option_function<double>(
-         name,
-         [&field](const double& seconds) { field = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); },
-         description)
-      ->default_str(CLI::detail::to_string(static_cast<double>(field.count()) / 1000))
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS");
-}
-
-}  // namespace
-
 std::optional<int> read_config(int argc, const char* const* argv, ServerConfig& config) {
   CLI::App app("Front end of the MeRoPE video service: checks requests, queues jobs in Redis, streams their events.",
                "merope-server");

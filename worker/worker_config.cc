@@ -14,17 +14,6 @@
 namespace merope::worker {
 namespace {
 
-// Adds an option in seconds for a field in milliseconds.
-void add_seconds(CLI::App& app, const std::string& name, std::chrono::milliseconds& field, const std::string& description) {
-  app.add_option_function<double>(
-         name,
-         [&field](const double& seconds) { field = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); },
-         description)
-      ->default_str(CLI::detail::to_string(static_cast<double>(field.count()) / 1000))
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS");
-}
-
 // Fresh for every process: a name that comes back would answer for what its predecessor left.
 std::string default_name() {
   std::array<char, 65> host{};

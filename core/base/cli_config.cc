@@ -53,6 +53,16 @@ void setup_program(CLI::App& app) {
   app.set_version_flag("--version", std::string("merope ") + MEROPE_VERSION);
 }
 
+void add_seconds(CLI::App& app, const std::string& name, std::chrono::milliseconds& field, const std::string& description) {
+  app.add_option_function<double>(
+         name,
+         [&field](const double& seconds) { field = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); },
+         description)
+      ->default_str(CLI::detail::to_string(static_cast<double>(field.count()) / 1000))
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("SECONDS");
+}
+
 std::optional<int> parse_program(CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
 

@@ -4,6 +4,7 @@
 // the effective values and where each came from.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace merope {
 
 // Call before any option is added. Adds --config, --print-config and --version; defaults become part of --help.
 void setup_program(CLI::App& app);
+
+// Adds an option in seconds, 0 to 1e6, for a field in milliseconds, which must outlive the app.
+void add_seconds(CLI::App& app, const std::string& name, std::chrono::milliseconds& field, const std::string& description);
 
 // Parses. An exit code when the program is to end now: 0 after --help, --version or --print-config, kExitUsage after a
 // sentence about what is wrong. An option --redis-url is also read from MEROPE_REDIS_URL. Options whose name contains
