@@ -1,21 +1,21 @@
 // The rules of the queue as plain data structures: no lock, no wait, the time is an argument. What the Lua scripts in redis/
 // do must answer exactly like this; a differential test holds the two together.
 //
-//  submit    A request id is remembered as long as its job. Running jobs do not count against max_queued.
-//  order     Priority first. Within a priority, jobs that came back (released, lost lease) go first, in the order of their
-//            return, then new ones in the order of submission.
-//  claim     First puts back what lost its lease. Epoch and attempts rise; what older epochs wrote is deleted.
-//  waiting   max_queue_wait runs until the first start; a job that came back does not expire.
-//  cancel    Queued: ends at once. Running: from now on put, beat, release and finish answer kCancelled. release and finish
-//  end
-//            the job as cancelled whatever state they bring (finish still appends its entry only when it brings kCancelled),
-//            and so does a lost lease. No result follows an accepted cancel.
-//  put       seq is last_seq + 1, or at most last_seq: then it was written before and the answer is kOk. A hole is an error.
-//            A lease that is over but was not taken away still counts: only a newer epoch or state fences.
-//  finish    Repeating it with the same epoch and state is kOk and changes nothing. The last entry may exceed
-//  max_output_bytes. release   attempts falls again. Repeating it is kFenced. lost      attempts < max_attempts: queued
-//  again. Otherwise failed (kInternal) and copied to the dead letters. ended     Spec and input are deleted at once, the
-//  stream after keep_output, the record and its request id after keep_job.
+// - submit: A request id is remembered as long as its job. Running jobs do not count against max_queued.
+// - order: Priority first. Within a priority, jobs that came back (released, lost lease) go first, in the order of their
+//   return, then new ones in the order of submission.
+// - claim: First puts back what lost its lease. Epoch and attempts rise; what older epochs wrote is deleted.
+// - waiting: max_queue_wait runs until the first start; a job that came back does not expire.
+// - cancel: Queued: ends at once. Running: from now on put, beat, release and finish answer kCancelled. release and finish
+//   end the job as cancelled whatever state they bring (finish still appends its entry only when it brings kCancelled), and
+//   so does a lost lease. No result follows an accepted cancel.
+// - put: seq is last_seq + 1, or at most last_seq: then it was written before and the answer is kOk. A hole is an error. A
+//   lease that is over but was not taken away still counts: only a newer epoch or state fences.
+// - finish: Repeating it with the same epoch and state is kOk and changes nothing. The last entry may exceed
+//   max_output_bytes.
+// - release: attempts falls again. Repeating it is kFenced.
+// - lost: attempts < max_attempts: queued again. Otherwise failed (kInternal) and copied to the dead letters.
+// - ended: Spec and input are deleted at once, the stream after keep_output, the record and its request id after keep_job.
 #pragma once
 
 #include <cstdint>
