@@ -25,9 +25,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --user-group --no-create-home merope
 COPY --from=build /opt/merope /opt/merope
-# Passive: OpenMP threads that spin at every barrier take the cores from the encoder and from neighbours.
-ENV PATH=/opt/merope/bin:$PATH \
-    OMP_WAIT_POLICY=PASSIVE
+ENV PATH=/opt/merope/bin:$PATH
 USER 10001:10001
 EXPOSE 9465
 STOPSIGNAL SIGTERM

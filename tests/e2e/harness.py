@@ -31,10 +31,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def environment():
-    """Without MEROPE_*, which would configure the programs; OpenMP threads that wait must leave the core to others."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("MEROPE_")}
-    clean.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    return clean
+    """Without MEROPE_*, which would configure the programs."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("MEROPE_")}
 
 
 def wait_for(condition, what, seconds=PATIENCE_S):
