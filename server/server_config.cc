@@ -28,7 +28,6 @@ std::optional<int> read_config(int argc, const char* const* argv, ServerConfig& 
       ->default_str("loopback");
 
   app.add_option("--redis-url", config.redis_url, "redis://[:password@]host[:port] or unix:///path/of/socket");
-  add_seconds(app, "--lease-seconds", config.queue.lease, "A worker that is silent for so long loses its job");
   app.add_option("--max-attempts", config.queue.max_attempts, "Lost leases before a job is given up")
       ->check(CLI::Range(1, 100));
   app.add_option("--max-queued-jobs", config.limits.max_queued_jobs, "Jobs that may wait; more are refused");
@@ -81,7 +80,6 @@ std::vector<std::string> ServerConfig::problems() const {
   };
   const auto colon = listen.rfind(':');
   require(colon != std::string::npos && colon + 1 < listen.size(), "--listen: \"" + listen + "\" is not host:port");
-  require(queue.lease >= std::chrono::milliseconds(100), "--lease-seconds: must be at least 0.1");
   require(heartbeat.count() > 0, "--heartbeat-seconds: must be more than 0");
   require(reread.count() > 0, "--reread-seconds: must be more than 0");
   require(slow_reader.count() > 0, "--slow-reader-seconds: must be more than 0");

@@ -113,16 +113,8 @@ Result<std::vector<ChildSpec>> plan(const Config& config, const StateFolder& sta
     }
   }
   const std::string redis_url = "unix://" + state.redis_socket();
-  const std::vector<std::string> shared = {"--lease-seconds",
-                                           CLI::detail::to_string(config.lease_seconds),
-                                           "--redis-url",
-                                           redis_url,
-                                           "--admin-host",
-                                           host,
-                                           "--log-level",
-                                           config.log.level,
-                                           "--log-format",
-                                           config.log.format};
+  const std::vector<std::string> shared = {
+      "--redis-url", redis_url, "--admin-host", host, "--log-level", config.log.level, "--log-format", config.log.format};
 
   std::vector<ChildSpec> specs;
   specs.push_back({"redis",
@@ -158,9 +150,19 @@ Result<std::vector<ChildSpec>> plan(const Config& config, const StateFolder& sta
                                model = config.model,
                                device = config.device,
                                more = config.worker_arguments,
-                               drain = CLI::detail::to_string(config.drain_seconds)] {
-    const std::vector<std::string> own = {
-        worker, "--model", model, "--device", device, "--admin-port", std::to_string(worker_port), "--drain-seconds", drain};
+                               drain = CLI::detail::to_string(config.drain_seconds),
+                               lease = CLI::detail::to_string(config.lease_seconds)] {
+    const std::vector<std::string> own = {worker,
+                                          "--model",
+                                          model,
+                                          "--device",
+                                          device,
+                                          "--admin-port",
+                                          std::to_string(worker_port),
+                                          "--drain-seconds",
+                                          drain,
+                                          "--lease-seconds",
+                                          lease};
     return joined(joined(own, shared), more);
   };
   specs.push_back(
@@ -178,9 +180,6 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  // For the worker: its OpenMP threads share the cores with its encoder, the server and Redis. Spinning at every barrier, as
-  // they do by default, made a clip twice to ten times slower on two busy cores. libgomp reads this when it is loaded.
-  setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   const Result<StateFolder> state = StateFolder::open(config.state);
   if (!state) {
     return fail(state.error().code == ErrorCode::kAlreadyExists ? kExitConfig : kExitUsage, state.error().message);

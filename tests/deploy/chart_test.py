@@ -171,7 +171,7 @@ class ChartTest(unittest.TestCase):
         self.assertFalse(any(document["kind"] == "Secret" for document in documents))
 
     def test_the_programs_take_the_arguments(self):
-        documents = render({"server.maxQueuedJobs": "1000000", "leaseSeconds": "12", "server.extraArgs[0]": "--max-frames=81"})
+        documents = render({"server.maxQueuedJobs": "1000000", "worker.leaseSeconds": "12", "server.extraArgs[0]": "--max-frames=81"})
         clean = {key: value for key, value in os.environ.items() if not key.startswith("MEROPE_")}
         for part in ("server", "worker"):
             (container,) = find(documents, "Deployment", f"-{part}")["spec"]["template"]["spec"]["containers"]
@@ -187,7 +187,8 @@ class ChartTest(unittest.TestCase):
                 )
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn('redis-url = "redis://clips-merope-redis:6379"  # environment', result.stdout)
-                self.assertRegex(result.stdout, r'lease-seconds = "12"  # flag')
+                flag = {"server": 'max-queued-jobs = "1000000"', "worker": 'lease-seconds = "12"'}[part]
+                self.assertRegex(result.stdout, flag + "  # flag")
 
     def test_values_that_do_not_fit_are_refused_with_their_path(self):
         cases = [

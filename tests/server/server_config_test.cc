@@ -15,9 +15,9 @@ TEST(ServerConfig, DefaultsHold) {
 
 TEST(ServerConfig, ReadsSecondsAndLimits) {
   ServerConfig config;
-  const char* argv[] = {"merope-server", "--lease-seconds", "1.5", "--max-queued-jobs", "7", "--reflection", "off"};
+  const char* argv[] = {"merope-server", "--keep-output-seconds", "1.5", "--max-queued-jobs", "7", "--reflection", "off"};
   EXPECT_FALSE(read_config(7, argv, config));
-  EXPECT_EQ(config.queue.lease.count(), 1500);
+  EXPECT_EQ(config.queue.keep_output.count(), 1500);
   EXPECT_EQ(config.queue.max_queued, 7U) << "the queue refuses what capabilities say it refuses";
   EXPECT_EQ(config.reflection, Reflection::kOff);
 }
