@@ -2,15 +2,29 @@
 
 #include <CivetServer.h>
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>
 #include <vector>
+
+// civetweb asks for stacks of 100 KiB, and can not be told otherwise. glibc takes the thread-local variables of all loaded
+// libraries out of a thread's stack and refuses a thread whose stack can not hold them: those of LibTorch's CUDA libraries
+// are larger than that, so that no worker for GPUs had an admin port. A program that links this file raises what is too
+// small. Only address space is reserved; pages are touched as they are used.
+extern "C" int pthread_attr_setstacksize(pthread_attr_t* attributes, std::size_t size) {
+  constexpr std::size_t kSmallest = std::size_t{1} << 20U;
+  using Function = int (*)(pthread_attr_t*, std::size_t);
+  static const auto of_libc = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_attr_setstacksize"));
+  return of_libc(attributes, std::max(size, kSmallest));
+}
 
 namespace merope {
 namespace {
