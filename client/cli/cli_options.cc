@@ -111,7 +111,10 @@ void add_submit(CLI::App& app, SubmitOptions& o) {
   clip->add_option("--guidance", o.guidance, "Classifier-free guidance, 1 to 30; 1 turns it off")
       ->check(CLI::Range(1.0, 30.0));
   clip->add_option("--shift", o.shift, "Shift of the sigma grid")->check(CLI::Range(0.01, 100.0));
-  clip->add_option("--solver", o.solver, "unipc or euler")->check(CLI::IsMember({"unipc", "euler"}));
+  clip->add_option("--solver", o.solver, "unipc, euler or dpmpp_2m")->check(CLI::IsMember({"unipc", "euler", "dpmpp_2m"}));
+  clip->add_option(
+          "--sigma-grid", o.sigma_grid, "Spacing of the noise levels: unipc, unipc_legacy, wan_unipc, wan_dpm, euler")
+      ->check(CLI::IsMember({"unipc", "unipc_legacy", "wan_unipc", "wan_dpm", "euler"}));
   clip->add_option("--model", o.model, "Name, as `capabilities` lists it");
   clip->add_option("--encoding", o.encoding, "Camera encoding, as `capabilities` lists it");
   clip->add_option("--prompt", o.prompt, "What is to be seen");

@@ -57,7 +57,8 @@ struct SubmitOptions {
   std::optional<std::uint32_t> steps;
   std::optional<double> guidance;
   std::optional<double> shift;
-  std::string solver;  // empty: the checkpoint's
+  std::string solver;      // empty: the checkpoint's
+  std::string sigma_grid;  // empty: the checkpoint's or the solver's usual one
   std::string model;
   std::string encoding;
   std::string prompt;

@@ -1,5 +1,6 @@
 #include "client/cli/request_builder.h"
 
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -210,11 +211,16 @@ v1::Priority priority(const std::string& name) {
   return name == "low" ? v1::PRIORITY_LOW : v1::PRIORITY_NORMAL;
 }
 
-v1::Solver solver(const std::string& name) {
-  if (name == "euler") {
-    return v1::SOLVER_EULER;
+// The enumerator PREFIX_NAME of a lower-case name; 0, unspecified, of an empty one. The command line has checked the name.
+template <typename Enum>
+Enum parsed(bool (*parse)(const std::string&, Enum*), const std::string& prefix, const std::string& name) {
+  std::string text = prefix;
+  for (const char letter : name) {
+    text += static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   }
-  return name == "unipc" ? v1::SOLVER_UNIPC : v1::SOLVER_UNSPECIFIED;
+  Enum value = Enum{};
+  parse(text, &value);
+  return value;
 }
 
 }  // namespace
@@ -244,7 +250,8 @@ Result<v1::GenerationRequest> build_request(const SubmitOptions& options, const 
   if (options.shift) {
     request.set_shift(*options.shift);
   }
-  request.set_solver(solver(options.solver));
+  request.set_solver(parsed<v1::Solver>(&v1::Solver_Parse, "SOLVER_", options.solver));
+  request.set_sigma_grid(parsed<v1::SigmaGrid>(&v1::SigmaGrid_Parse, "SIGMA_GRID_", options.sigma_grid));
   request.set_output(output_format(options.output));
   request.set_priority(priority(options.priority));
   if (options.max_queue_wait_s) {

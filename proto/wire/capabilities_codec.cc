@@ -1,17 +1,7 @@
 #include "proto/wire/capabilities_codec.h"
 
-#include <optional>
-
 namespace merope::wire {
 namespace {
-
-std::optional<Solver> parse_solver(v1::Solver solver) {
-  switch (solver) {
-    case v1::SOLVER_UNIPC: return Solver::kUniPc;
-    case v1::SOLVER_EULER: return Solver::kEuler;
-    default: return std::nullopt;
-  }
-}
 
 Error broken_model(const std::string& name, const char* what) {
   return {ErrorCode::kDataLoss, "announcement of model \"" + name + "\": " + what};
@@ -20,7 +10,21 @@ Error broken_model(const std::string& name, const char* what) {
 }  // namespace
 
 v1::Solver serialize_solver(Solver solver) {
-  return solver == Solver::kUniPc ? v1::SOLVER_UNIPC : v1::SOLVER_EULER;
+  switch (solver) {
+    case Solver::kUniPc: return v1::SOLVER_UNIPC;
+    case Solver::kEuler: return v1::SOLVER_EULER;
+    case Solver::kDpm2M: return v1::SOLVER_DPMPP_2M;
+  }
+  return v1::SOLVER_UNSPECIFIED;
+}
+
+std::optional<Solver> parse_solver(v1::Solver solver) {
+  switch (solver) {
+    case v1::SOLVER_UNIPC: return Solver::kUniPc;
+    case v1::SOLVER_EULER: return Solver::kEuler;
+    case v1::SOLVER_DPMPP_2M: return Solver::kDpm2M;
+    default: return std::nullopt;
+  }
 }
 
 v1::OutputFormat serialize_output(OutputFormat output) {
@@ -47,8 +51,9 @@ v1::ModelCapabilities serialize_model(const ModelDescription& model) {
   message.set_default_guidance_scale(model.default_guidance_scale);
   message.set_default_shift(model.default_shift);
   message.set_default_solver(serialize_solver(model.default_solver));
-  message.add_solvers(v1::SOLVER_UNIPC);
-  message.add_solvers(v1::SOLVER_EULER);
+  for (const v1::Solver solver : {v1::SOLVER_UNIPC, v1::SOLVER_EULER, v1::SOLVER_DPMPP_2M}) {
+    message.add_solvers(solver);
+  }
   message.set_trained(model.trained);
   return message;
 }

@@ -1,6 +1,8 @@
 // Models as capabilities messages.
 #pragma once
 
+#include <optional>
+
 #include "core/base/result.h"
 #include "merope/v1/generation.pb.h"
 #include "proto/spec/generation_limits.h"
@@ -15,6 +17,7 @@ Result<ModelDescription> parse_model(const v1::ModelCapabilities& message);
 v1::Limits serialize_limits(const GenerationLimits& limits);
 
 v1::Solver serialize_solver(Solver solver);
+std::optional<Solver> parse_solver(v1::Solver solver);
 v1::OutputFormat serialize_output(OutputFormat output);
 
 }  // namespace merope::wire

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 #include <google/protobuf/io/coded_stream.h>
@@ -33,6 +34,33 @@ std::string quoted(const std::string& name) {
   constexpr std::size_t kMaxShown = 64;
   return name.size() <= kMaxShown ? '"' + name + '"'
                                   : fmt::format("\"{}...\" ({} bytes)", name.substr(0, kMaxShown), name.size());
+}
+
+// Each grid and its number on the wire.
+constexpr std::pair<SigmaGrid, v1::SigmaGrid> kSigmaGrids[] = {
+    {SigmaGrid::kUniPc, v1::SIGMA_GRID_UNIPC},
+    {SigmaGrid::kUniPcLegacy, v1::SIGMA_GRID_UNIPC_LEGACY},
+    {SigmaGrid::kWanUniPc, v1::SIGMA_GRID_WAN_UNIPC},
+    {SigmaGrid::kWanDpm, v1::SIGMA_GRID_WAN_DPM},
+    {SigmaGrid::kEuler, v1::SIGMA_GRID_EULER},
+};
+
+std::optional<SigmaGrid> parse_sigma_grid(v1::SigmaGrid number) {
+  for (const auto& [grid, wire] : kSigmaGrids) {
+    if (wire == number) {
+      return grid;
+    }
+  }
+  return std::nullopt;
+}
+
+v1::SigmaGrid serialize_sigma_grid(std::optional<SigmaGrid> wanted) {
+  for (const auto& [grid, wire] : kSigmaGrids) {
+    if (grid == wanted) {
+      return wire;
+    }
+  }
+  return v1::SIGMA_GRID_UNSPECIFIED;
 }
 
 const ModelDescription* find_model(const std::string& name,
@@ -213,12 +241,7 @@ class Check {
   }
 
   void check_choices() {
-    switch (request_.solver()) {
-      case v1::SOLVER_UNSPECIFIED: spec_.solver = model_ != nullptr ? model_->default_solver : Solver::kUniPc; break;
-      case v1::SOLVER_UNIPC: spec_.solver = Solver::kUniPc; break;
-      case v1::SOLVER_EULER: spec_.solver = Solver::kEuler; break;
-      default: violations_.add("solver", fmt::format("unknown value {}", static_cast<int>(request_.solver())));
-    }
+    check_solver();
     switch (request_.output()) {
       case v1::OUTPUT_FORMAT_UNSPECIFIED:
       case v1::OUTPUT_FORMAT_H264: spec_.output = OutputFormat::kH264; break;
@@ -232,6 +255,29 @@ class Check {
       case v1::PRIORITY_NORMAL:
       case v1::PRIORITY_LOW: terms_.priority = request_.priority(); break;
       default: violations_.add("priority", fmt::format("unknown value {}", static_cast<int>(request_.priority())));
+    }
+  }
+
+  void check_solver() {
+    spec_.solver = model_ != nullptr ? model_->default_solver : Solver::kUniPc;
+    if (request_.solver() != v1::SOLVER_UNSPECIFIED) {
+      const std::optional<Solver> solver = parse_solver(request_.solver());
+      if (!solver) {
+        violations_.add("solver", fmt::format("unknown value {}", static_cast<int>(request_.solver())));
+      }
+      spec_.solver = solver.value_or(spec_.solver);
+    }
+    if (request_.sigma_grid() == v1::SIGMA_GRID_UNSPECIFIED) {
+      return;
+    }
+    spec_.sigma_grid = parse_sigma_grid(request_.sigma_grid());
+    if (!spec_.sigma_grid) {
+      violations_.add("sigma_grid", fmt::format("unknown value {}", static_cast<int>(request_.sigma_grid())));
+    } else if (!can_walk(spec_.solver, *spec_.sigma_grid)) {
+      violations_.add("sigma_grid",
+                      fmt::format("{} starts at 1, which the solver {} can not",
+                                  v1::SigmaGrid_Name(request_.sigma_grid()),
+                                  v1::Solver_Name(serialize_solver(spec_.solver))));
     }
   }
 
@@ -333,6 +379,7 @@ v1::GenerationRequest serialize_spec(const GenerationSpec& spec) {
   request.set_guidance_scale(spec.guidance_scale);
   request.set_shift(spec.shift);
   request.set_solver(serialize_solver(spec.solver));
+  request.set_sigma_grid(serialize_sigma_grid(spec.sigma_grid));
   request.set_output(serialize_output(spec.output));
   *request.mutable_trajectory() = serialize_trajectory(spec.trajectory);
   return request;

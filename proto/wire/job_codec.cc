@@ -10,7 +10,12 @@
 namespace merope::wire {
 namespace {
 
-constexpr std::uint32_t kSpecVersion = 1;
+constexpr std::uint32_t kSpecVersion = 2;
+
+// The oldest workers that run this spec as it is meant: sigma grids and DPM++ came with version 2.
+std::uint32_t version_needed(const GenerationSpec& spec) {
+  return spec.sigma_grid || spec.solver == Solver::kDpm2M ? 2 : 1;
+}
 
 Error data_loss(std::string message) {
   return {ErrorCode::kDataLoss, std::move(message)};
@@ -41,7 +46,7 @@ constexpr GenerationLimits kNoLimits = {
 
 std::string encode_stored_spec(const GenerationSpec& spec) {
   v1::StoredSpec stored;
-  stored.set_version(kSpecVersion);
+  stored.set_version(version_needed(spec));
   *stored.mutable_request() = serialize_spec(spec);
   return stored.SerializeAsString();
 }
@@ -61,9 +66,9 @@ Result<StoredJob> parse_stored_job(std::string_view spec, std::string_view input
   if (!stored.ParseFromArray(spec.data(), static_cast<int>(spec.size()))) {
     return data_loss("stored spec is not readable");
   }
-  if (stored.version() != kSpecVersion) {
+  if (stored.version() < 1 || stored.version() > kSpecVersion) {
     return Error{ErrorCode::kFailedPrecondition,
-                 fmt::format("stored spec has version {}, this worker reads {}", stored.version(), kSpecVersion)};
+                 fmt::format("stored spec has version {}, this worker reads 1 to {}", stored.version(), kSpecVersion)};
   }
   v1::StoredInput stored_input;
   if (!stored_input.ParseFromArray(input.data(), static_cast<int>(input.size()))) {

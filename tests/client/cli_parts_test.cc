@@ -236,7 +236,8 @@ TEST_F(RequestBuilder, EveryOptionArrivesInTheRequest) {
   options.steps = 7;
   options.guidance = 1;
   options.shift = 3.5;
-  options.solver = "euler";
+  options.solver = "dpmpp_2m";
+  options.sigma_grid = "wan_dpm";
   options.model = "toy";
   options.encoding = "merope";
   options.prompt = "rain";
@@ -256,7 +257,8 @@ TEST_F(RequestBuilder, EveryOptionArrivesInTheRequest) {
   EXPECT_EQ(request->steps(), 7U);
   EXPECT_EQ(request->guidance_scale(), 1);
   EXPECT_EQ(request->shift(), 3.5);
-  EXPECT_EQ(request->solver(), v1::SOLVER_EULER);
+  EXPECT_EQ(request->solver(), v1::SOLVER_DPMPP_2M);
+  EXPECT_EQ(request->sigma_grid(), v1::SIGMA_GRID_WAN_DPM);
   EXPECT_EQ(request->model(), "toy");
   EXPECT_EQ(request->encoding(), "merope");
   EXPECT_EQ(request->prompt(), "rain");

@@ -59,7 +59,8 @@ TEST(StoredJob, KeepsEveryFieldOfTheSpec) {
     request.set_steps(static_cast<std::uint32_t>(1 + random() % 200));
     request.set_guidance_scale(1 + static_cast<double>(random() % 2900) / 100);
     request.set_shift(0.01 + static_cast<double>(random() % 9000) / 100);
-    request.set_solver(random() % 2 == 0 ? v1::SOLVER_EULER : v1::SOLVER_UNIPC);
+    request.set_solver(random() % 2 == 0 ? v1::SOLVER_EULER : v1::SOLVER_DPMPP_2M);
+    request.set_sigma_grid(static_cast<v1::SigmaGrid>(random() % 6));
     request.set_output(static_cast<v1::OutputFormat>(1 + random() % 3));
     const GenerationSpec spec = good_spec(request);
     const auto job = parse_stored_job(encode_stored_spec(spec), "");
@@ -77,6 +78,7 @@ TEST(StoredJob, KeepsEveryFieldOfTheSpec) {
     EXPECT_EQ(job->spec.guidance_scale, spec.guidance_scale);
     EXPECT_EQ(job->spec.shift, spec.shift);
     EXPECT_EQ(job->spec.solver, spec.solver);
+    EXPECT_EQ(job->spec.sigma_grid, spec.sigma_grid);
     EXPECT_EQ(job->spec.output, spec.output);
     EXPECT_EQ(job->spec.trajectory.frames.size(), spec.trajectory.frames.size());
     EXPECT_EQ(job->spec.trajectory.frames.back().time_s, spec.trajectory.frames.back().time_s);
@@ -90,11 +92,26 @@ TEST(StoredJob, OfGarbageIsDataLoss) {
   EXPECT_EQ(parse_stored_job(spec.substr(0, spec.size() / 2), "").error().code, ErrorCode::kDataLoss);
 
   v1::StoredSpec newer;
-  newer.set_version(2);
+  newer.set_version(3);
   EXPECT_EQ(parse_stored_job(newer.SerializeAsString(), "").error().code, ErrorCode::kFailedPrecondition);
   v1::StoredSpec empty;
   empty.set_version(1);
   EXPECT_EQ(parse_stored_job(empty.SerializeAsString(), "").error().message, "stored spec lacks a field");
+}
+
+TEST(StoredJob, NamesTheOldestVersionThatCanRunIt) {
+  const auto version = [](const GenerationSpec& spec) {
+    v1::StoredSpec stored;
+    EXPECT_TRUE(stored.ParseFromString(encode_stored_spec(spec)));
+    return stored.version();
+  };
+  GenerationSpec spec = good_spec(good_request());
+  EXPECT_EQ(version(spec), 1U);
+  spec.sigma_grid = SigmaGrid::kWanUniPc;
+  EXPECT_EQ(version(spec), 2U);
+  spec = good_spec(good_request());
+  spec.solver = Solver::kDpm2M;
+  EXPECT_EQ(version(spec), 2U);
 }
 
 TEST(StreamEvents, SplitLargeFragmentsBelowTheEntryLimit) {

@@ -42,6 +42,7 @@ TEST(CheckRequest, FillsEveryDefaultInFromTheModel) {
   EXPECT_EQ(checked.spec.guidance_scale, toy_model().default_guidance_scale);
   EXPECT_EQ(checked.spec.shift, toy_model().default_shift);
   EXPECT_EQ(checked.spec.solver, Solver::kUniPc);
+  EXPECT_EQ(checked.spec.sigma_grid, std::nullopt);
   EXPECT_EQ(checked.spec.output, OutputFormat::kH264);
   EXPECT_EQ(checked.spec.n_conditioning_frames, 0);
   EXPECT_EQ(checked.terms.priority, v1::PRIORITY_NORMAL);
@@ -63,6 +64,7 @@ TEST(CheckRequest, TakesWhatTheRequestSays) {
   request.set_guidance_scale(1);
   request.set_shift(0.01);
   request.set_solver(v1::SOLVER_EULER);
+  request.set_sigma_grid(v1::SIGMA_GRID_WAN_UNIPC);
   request.set_output(v1::OUTPUT_FORMAT_PNG_FRAMES);
   request.set_priority(v1::PRIORITY_HIGH);
   request.mutable_max_queue_wait()->set_seconds(1);
@@ -78,6 +80,7 @@ TEST(CheckRequest, TakesWhatTheRequestSays) {
   EXPECT_EQ(checked.spec.fps, 120);
   EXPECT_EQ(checked.spec.seed, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(checked.spec.solver, Solver::kEuler);
+  EXPECT_EQ(checked.spec.sigma_grid, SigmaGrid::kWanUniPc);
   EXPECT_EQ(checked.spec.output, OutputFormat::kPngFrames);
   EXPECT_EQ(checked.spec.n_conditioning_frames, 5);
   EXPECT_EQ(checked.terms.max_queue_wait.count(), 1000);
@@ -161,6 +164,17 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"GuidanceNaN", [](Request& r) { r.set_guidance_scale(kNaN); }, "guidance_scale", "nan"},
         BadInput{"ShiftZero", [](Request& r) { r.set_shift(0); }, "shift", "0 is not between 0.01 and 100"},
         BadInput{"UnknownSolver", [](Request& r) { r.set_solver(static_cast<v1::Solver>(9)); }, "solver", "unknown value 9"},
+        BadInput{"UnknownSigmaGrid",
+                 [](Request& r) { r.set_sigma_grid(static_cast<v1::SigmaGrid>(9)); },
+                 "sigma_grid",
+                 "unknown value 9"},
+        BadInput{"SigmaGridFromOneForUniPc",
+                 [](Request& r) {
+                   r.set_solver(v1::SOLVER_UNIPC);
+                   r.set_sigma_grid(v1::SIGMA_GRID_WAN_DPM);
+                 },
+                 "sigma_grid",
+                 "SIGMA_GRID_WAN_DPM starts at 1, which the solver SOLVER_UNIPC can not"},
         BadInput{"UnknownOutput",
                  [](Request& r) { r.set_output(static_cast<v1::OutputFormat>(44)); },
                  "output",

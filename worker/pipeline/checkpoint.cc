@@ -24,7 +24,7 @@ const std::vector<ComponentClasses>& supported_components() {
       {"vae", {"AutoencoderKLWan"}},
       {"text_encoder", {"UMT5EncoderModel"}},
       {"tokenizer", {"T5TokenizerFast", "T5Tokenizer"}},
-      {"scheduler", {"UniPCMultistepScheduler", "FlowMatchEulerDiscreteScheduler"}},
+      {"scheduler", scheduler_classes()},
   };
   return kComponents;
 }

@@ -108,7 +108,7 @@ Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
   MEROPE_ASSIGN_OR_RETURN(const std::unique_ptr<CameraAttention> camera, camera_attention(spec, grid));
   MEROPE_ASSIGN_OR_RETURN(
       const SamplingPlan plan,
-      make_sampling_plan(with_request(parts_.checkpoint.scheduler, spec.solver, spec.shift), spec.steps));
+      make_sampling_plan(with_request(parts_.checkpoint.scheduler, spec.solver, spec.sigma_grid, spec.shift), spec.steps));
   observer.progress(Stage::kPrepare, 1, 1);
   clock.lap(Stage::kPrepare);
 

@@ -23,13 +23,15 @@ std::vector<double> unrounded_sigmas(SigmaGrid grid, int steps, double shift, in
   for (int i = 0; i < steps; ++i) {
     switch (grid) {
       case SigmaGrid::kUniPc: sigmas.push_back(i * ((smallest - 1.0) / n) + 1.0); break;
-      case SigmaGrid::kUniPcLegacy: sigmas.push_back(1.0 - ((steps - i) * ((smallest - 1.0) / n) + 1.0)); break;
+      case SigmaGrid::kUniPcLegacy:
+        sigmas.push_back(1.0 - (i == 0 ? smallest : (steps - i) * ((smallest - 1.0) / n) + 1.0));
+        break;
       case SigmaGrid::kWanUniPc: {
         const double largest = static_cast<float>(1.0 - smallest);
         sigmas.push_back(i * (-largest / n) + largest);
         break;
       }
-      case SigmaGrid::kWanDpm: sigmas.push_back(1.0 - i / n); break;
+      case SigmaGrid::kWanDpm: sigmas.push_back(i * (-1.0 / n) + 1.0); break;
       case SigmaGrid::kEuler: {
         const float last = shifted(1.0F / static_cast<float>(n_train), static_cast<float>(shift));
         sigmas.push_back(steps == 1 ? 1.0 : 1.0 + i * ((static_cast<double>(last) - 1.0) / (n - 1)));
@@ -58,6 +60,16 @@ std::string_view to_string(SigmaGrid grid) {
     case SigmaGrid::kEuler: return "euler";
   }
   return "unknown";
+}
+
+std::optional<SigmaGrid> parse_sigma_grid(std::string_view name) {
+  for (const SigmaGrid grid :
+       {SigmaGrid::kUniPc, SigmaGrid::kUniPcLegacy, SigmaGrid::kWanUniPc, SigmaGrid::kWanDpm, SigmaGrid::kEuler}) {
+    if (to_string(grid) == name) {
+      return grid;
+    }
+  }
+  return std::nullopt;
 }
 
 Result<NoiseLevels> make_noise_levels(SigmaGrid grid, int steps, double shift, int n_train_timesteps) {

@@ -1,9 +1,11 @@
 #include "worker/schedule/schedulers.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "worker/schedule/dpm_2m.h"
 #include "worker/schedule/euler.h"
 #include "worker/schedule/unipc.h"
 
@@ -11,13 +13,6 @@ namespace merope::worker {
 namespace {
 
 using Json = nlohmann::json;
-
-struct SchedulerEntry {
-  Solver solver;
-  std::string_view class_name;  // in scheduler_config.json
-  SigmaGrid usual_grid;
-  Result<SamplingPlan> (*plan)(const SchedulerSettings&, const NoiseLevels&);
-};
 
 Result<SamplingPlan> checked_unipc(const SchedulerSettings& settings, const NoiseLevels& levels) {
   if (levels.sigmas.front() >= 1) {
@@ -28,23 +23,6 @@ Result<SamplingPlan> checked_unipc(const SchedulerSettings& settings, const Nois
     return invalid_argument("solver_order is " + std::to_string(settings.solver_order) + ", UniPC is built for 1 and 2");
   }
   return plan_unipc(levels, {.order = settings.solver_order, .disable_corrector = settings.disable_corrector});
-}
-
-constexpr SchedulerEntry kSchedulers[] = {
-    {Solver::kUniPc, "UniPCMultistepScheduler", SigmaGrid::kUniPc, &checked_unipc},
-    {Solver::kEuler,
-     "FlowMatchEulerDiscreteScheduler",
-     SigmaGrid::kEuler,
-     [](const SchedulerSettings&, const NoiseLevels& levels) -> Result<SamplingPlan> { return plan_euler(levels); }},
-};
-
-const SchedulerEntry* find_entry(Solver solver) {
-  for (const SchedulerEntry& entry : kSchedulers) {
-    if (entry.solver == solver) {
-      return &entry;
-    }
-  }
-  return nullptr;
 }
 
 // Reads keys with defaults and remembers every problem.
@@ -112,19 +90,33 @@ class ConfigReader {
   std::string problems_;
 };
 
-void read_unipc(ConfigReader& reader, SchedulerSettings& settings) {
+// What the two multistep schedulers have in common.
+void read_multistep(ConfigReader& reader, SchedulerSettings& settings) {
   settings.shift = reader.value<double>("flow_shift", 1.0);
-  settings.solver_order = reader.value<int>("solver_order", 2);
-  settings.disable_corrector = reader.integers("disable_corrector");
   reader.require<bool>("use_flow_sigmas", true, false);
   reader.require<std::string>("prediction_type", "flow_prediction", "epsilon");
-  reader.require<std::string>("solver_type", "bh2", "bh2");
   reader.require<std::string>("final_sigmas_type", "zero", "zero");
+  reader.refuse("thresholding");
+}
+
+void read_unipc(ConfigReader& reader, SchedulerSettings& settings) {
+  read_multistep(reader, settings);
+  settings.solver_order = reader.value<int>("solver_order", 2);
+  settings.disable_corrector = reader.integers("disable_corrector");
+  reader.require<std::string>("solver_type", "bh2", "bh2");
   reader.require<bool>("predict_x0", true, true);
   reader.require<bool>("lower_order_final", true, true);
-  for (const char* key : {"thresholding", "solver_p", "shift_terminal"}) {
-    reader.refuse(key);
-  }
+  reader.refuse("solver_p");
+  reader.refuse("shift_terminal");
+}
+
+// With a final sigma of zero the last step is of first order whatever lower_order_final and euler_at_final say.
+void read_dpm(ConfigReader& reader, SchedulerSettings& settings) {
+  read_multistep(reader, settings);
+  reader.require<int>("solver_order", 2, 2);
+  reader.require<std::string>("algorithm_type", "dpmsolver++", "dpmsolver++");
+  reader.require<std::string>("solver_type", "midpoint", "midpoint");
+  reader.refuse("use_lu_lambdas");
 }
 
 void read_euler(ConfigReader& reader, SchedulerSettings& settings) {
@@ -134,33 +126,96 @@ void read_euler(ConfigReader& reader, SchedulerSettings& settings) {
   }
 }
 
+// Python writes infinities and NaN as bare words, which are no JSON; diffusers' DPM++ has one such default. No value that is
+// read here may be one of them, so they become null.
+std::string without_bare_words(std::string_view text) {
+  std::string json;
+  bool in_string = false;
+  while (!text.empty()) {
+    std::size_t length = 1;
+    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+      length = !in_string && text.starts_with(word) ? std::max(length, word.size()) : length;
+    }
+    if (length > 1) {
+      json += "null";
+    } else {
+      length = in_string && text[0] == '\\' && text.size() > 1 ? 2 : 1;
+      in_string = text[0] == '"' ? !in_string : in_string;
+      json += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return json;
+}
+
+struct SchedulerEntry {
+  Solver solver;
+  std::string_view class_name;  // in scheduler_config.json
+  SigmaGrid usual_grid;
+  void (*read)(ConfigReader&, SchedulerSettings&);
+  Result<SamplingPlan> (*plan)(const SchedulerSettings&, const NoiseLevels&);
+};
+
+constexpr SchedulerEntry kSchedulers[] = {
+    {Solver::kUniPc, "UniPCMultistepScheduler", SigmaGrid::kUniPc, &read_unipc, &checked_unipc},
+    {Solver::kDpm2M,
+     "DPMSolverMultistepScheduler",
+     SigmaGrid::kUniPcLegacy,
+     &read_dpm,
+     [](const SchedulerSettings&, const NoiseLevels& levels) -> Result<SamplingPlan> { return plan_dpm_2m(levels); }},
+    {Solver::kEuler,
+     "FlowMatchEulerDiscreteScheduler",
+     SigmaGrid::kEuler,
+     &read_euler,
+     [](const SchedulerSettings&, const NoiseLevels& levels) -> Result<SamplingPlan> { return plan_euler(levels); }},
+};
+
+const SchedulerEntry& entry_of(Solver solver) {
+  const auto* const entry = std::ranges::find(kSchedulers, solver, &SchedulerEntry::solver);
+  MEROPE_CHECK(entry != std::end(kSchedulers), "every solver of the job format is registered");
+  return *entry;
+}
+
 }  // namespace
 
+std::vector<std::string> scheduler_classes() {
+  std::vector<std::string> names;
+  for (const SchedulerEntry& entry : kSchedulers) {
+    names.emplace_back(entry.class_name);
+  }
+  return names;
+}
+
 Result<SchedulerSettings> parse_scheduler_config(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(without_bare_words(text), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return invalid_argument("scheduler config is no JSON object");
   }
   ConfigReader reader(json);
   const auto class_name = reader.value<std::string>("_class_name", "");
+  const auto* const known = std::ranges::find(kSchedulers, class_name, &SchedulerEntry::class_name);
+  if (known == std::end(kSchedulers)) {
+    std::string supported;
+    for (const std::string& name : scheduler_classes()) {
+      supported += (supported.empty() ? "" : ", ") + name;
+    }
+    return invalid_argument("_class_name is '" + class_name + "', supported are " + supported);
+  }
   SchedulerSettings settings;
-  const SchedulerEntry* known = nullptr;
-  for (const SchedulerEntry& entry : kSchedulers) {
-    known = entry.class_name == class_name ? &entry : known;
-  }
-  if (known == nullptr) {
-    return invalid_argument("_class_name is '" + class_name +
-                            "', supported are UniPCMultistepScheduler and FlowMatchEulerDiscreteScheduler");
-  }
   settings.solver = known->solver;
-  settings.grid = known->usual_grid;
   settings.n_train_timesteps = reader.value<int>("num_train_timesteps", 1000);
-  known->solver == Solver::kUniPc ? read_unipc(reader, settings) : read_euler(reader, settings);
+  const auto grid_name = reader.value<std::string>("sigma_grid", std::string(to_string(known->usual_grid)));
+  const std::optional<SigmaGrid> grid = parse_sigma_grid(grid_name);
+  settings.grid = grid.value_or(known->usual_grid);
+  known->read(reader, settings);
   for (const char* key : {"use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas", "use_dynamic_shifting"}) {
     reader.refuse(key);
   }
   if (!reader.problems().empty()) {
     return invalid_argument(class_name + ": " + reader.problems());
+  }
+  if (!grid) {
+    return invalid_argument(class_name + ": sigma_grid is '" + grid_name + "', which is unknown");
   }
   // One cheap plan finds what is out of range, so that a loaded checkpoint's settings are usable.
   const Result<SamplingPlan> trial = make_sampling_plan(settings, 1);
@@ -170,11 +225,11 @@ Result<SchedulerSettings> parse_scheduler_config(std::string_view text) {
   return settings;
 }
 
-SchedulerSettings with_request(SchedulerSettings settings, Solver solver, double shift) {
-  const SchedulerEntry* entry = find_entry(solver);
-  MEROPE_CHECK(entry != nullptr, "every solver of the job format is registered");
-  if (solver != settings.solver) {
-    settings.grid = entry->usual_grid;
+SchedulerSettings with_request(SchedulerSettings settings, Solver solver, std::optional<SigmaGrid> grid, double shift) {
+  if (grid) {
+    settings.grid = *grid;
+  } else if (solver != settings.solver) {
+    settings.grid = entry_of(solver).usual_grid;
   }
   settings.solver = solver;
   settings.shift = shift;
@@ -182,11 +237,9 @@ SchedulerSettings with_request(SchedulerSettings settings, Solver solver, double
 }
 
 Result<SamplingPlan> make_sampling_plan(const SchedulerSettings& settings, int steps) {
-  const SchedulerEntry* entry = find_entry(settings.solver);
-  MEROPE_CHECK(entry != nullptr, "every solver of the job format is registered");
   MEROPE_ASSIGN_OR_RETURN(const NoiseLevels levels,
                           make_noise_levels(settings.grid, steps, settings.shift, settings.n_train_timesteps));
-  return entry->plan(settings, levels);
+  return entry_of(settings.solver).plan(settings, levels);
 }
 
 }  // namespace merope::worker

@@ -2,6 +2,8 @@
 // registered in schedulers.cc and nowhere else.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,13 +23,18 @@ struct SchedulerSettings {
   std::vector<int> disable_corrector;  // UniPC
 };
 
-// Reads UniPCMultistepScheduler and FlowMatchEulerDiscreteScheduler. A key that is absent has the published class's default;
-// kInvalidArgument names everything that is malformed and every option with a value that changes the numbers in a way that
-// is not built (karras sigmas, solver bh1, order 3, ...). Keys that do not matter on the flow path are ignored.
+// Scheduler classes of diffusers that are built.
+std::vector<std::string> scheduler_classes();
+
+// Reads a scheduler_config.json of one of those. A key that is absent has the published class's default; kInvalidArgument
+// names everything that is malformed and every option with a value that changes the numbers in a way that is not built
+// (karras sigmas, solver bh1, order 3, ...). Keys that do not matter on the flow path are ignored. One key is ours:
+// "sigma_grid" names another grid than the class's usual one.
 Result<SchedulerSettings> parse_scheduler_config(std::string_view json);
 
-// The checkpoint's settings with a job's solver and shift. Another solver than the checkpoint's brings its usual grid.
-SchedulerSettings with_request(SchedulerSettings settings, Solver solver, double shift);
+// The checkpoint's settings with a job's solver, grid and shift. Without a grid, another solver than the checkpoint's brings
+// its usual one.
+SchedulerSettings with_request(SchedulerSettings settings, Solver solver, std::optional<SigmaGrid> grid, double shift);
 
 // kInvalidArgument for numbers out of range, or for a grid the solver cannot walk.
 Result<SamplingPlan> make_sampling_plan(const SchedulerSettings& settings, int steps);

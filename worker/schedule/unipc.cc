@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "worker/schedule/half_log_snr.h"
+
 namespace merope::worker {
 namespace {
 
@@ -46,10 +48,6 @@ std::vector<Term> corrector(const std::vector<float>& sigmas, std::size_t i, int
 }
 
 }  // namespace
-
-float half_log_snr(float sigma) {
-  return std::log(1.0F - sigma) - std::log(sigma);
-}
 
 CorrectorWeights corrector_weights(float r, float h) {
   // Solves [1 1; r 1] (earlier, newest) = (b1, b2).

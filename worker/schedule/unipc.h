@@ -14,10 +14,6 @@ struct UniPcSettings {
   std::vector<int> disable_corrector;  // the predictions of these steps are not corrected afterwards
 };
 
-// lambda = log(alpha) - log(sigma), half the log of the signal-to-noise ratio, everything in fp32: near sigma = 1 the
-// rounding of 1 - sigma is part of what the published numbers contain.
-float half_log_snr(float sigma);
-
 // Weights of the second-order corrector for a step of -u = h in lambda, r = (lambda_{i-2} - lambda_{i-1}) / h < 0.
 struct CorrectorWeights {
   float earlier = 0;  // of (m_{i-2} - m_{i-1}) / r

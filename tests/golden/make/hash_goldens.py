@@ -2,7 +2,7 @@
 """Prints the golden rows of the model tests, computed by diffusers and transformers. See docs/goldens.md.
 
     python3 -m venv /tmp/goldens && /tmp/goldens/bin/pip install torch diffusers==0.42.1 transformers==5.24.0
-    /tmp/goldens/bin/python tests/golden/make/hash_goldens.py [umt5] [dit] [vae] [scheduler]
+    /tmp/goldens/bin/python tests/golden/make/hash_goldens.py [umt5] [dit] [vae] [scheduler] [wan]
 
 A row is: name | shape | mean | mean of absolute values | dot | first four values | last four values.
 """
@@ -207,29 +207,92 @@ def vae():
             row(f"tiled {call}{' moments' if call == 'encode' else ''}, min {least}, stride {stride}", tiled)
 
 
+# A model that needs no weights, of the sample and the timestep.
+def slope(x, t, sin):
+    return 0.8 * x + 0.3 * sin(3 * x) + 0.1 * t / 1000
+
+
+def print_grid(name, sigmas, timesteps):
+    print(f"\n{name}")
+    print("sigmas   ", " ".join(f"{s:.8f}" for s in sigmas))
+    print("timesteps", " ".join(f"{t:.6f}".rstrip("0").rstrip(".") for t in timesteps))
+
+
 def scheduler():
     flow = dict(prediction_type="flow_prediction", use_flow_sigmas=True)
     kinds = [
         ("UniPC", lambda shift: diffusers.UniPCMultistepScheduler(flow_shift=shift, solver_order=2, solver_type="bh2", **flow)),
+        ("DPM++ 2M", lambda shift: diffusers.DPMSolverMultistepScheduler(flow_shift=shift, solver_order=2, **flow)),
         ("Euler", lambda shift: diffusers.FlowMatchEulerDiscreteScheduler(shift=shift)),
     ]
     for name, make in kinds:
         for shift, steps in ((3.0, 4), (3.0, 8), (5.0, 1), (5.0, 2), (5.0, 4), (5.0, 8)):
             solver = make(shift)
             solver.set_timesteps(steps)
-            print(f"\n{name} shift {shift} steps {steps}")
-            print("sigmas   ", " ".join(f"{s:.8f}" for s in solver.sigmas.tolist()))
-            print("timesteps", " ".join(f"{t:.6f}".rstrip("0").rstrip(".") for t in solver.timesteps.tolist()))
-            # A model that needs no weights: v = 0.8 x + 0.3 sin(3x) + 0.1 t / 1000.
+            print_grid(f"{name} shift {shift} steps {steps}", solver.sigmas.tolist(), solver.timesteps.tolist())
             x = torch.tensor([[1.0, -0.5, 0.25, 2.0]])
             for i, t in enumerate(solver.timesteps):
-                v = 0.8 * x + 0.3 * torch.sin(3 * x) + 0.1 * t.float() / 1000
-                x = solver.step(v, t, x, return_dict=False)[0]
+                x = solver.step(slope(x, t.float(), torch.sin), t, x, return_dict=False)[0]
                 print(f"step {i}   ", " ".join(f"{value:.7f}" for value in x[0].tolist()))
+        # Which integer a timestep is truncated to hangs on the last bit: one number over all counts of steps.
+        for shift in (1.0, 3.0, 5.0, 8.0):
+            total = 0
+            for steps in range(2, 201):
+                solver = make(shift)
+                solver.set_timesteps(steps)
+                total += sum((i + 1) * int(t) for i, t in enumerate(solver.timesteps.tolist()))
+            print(f"{name} shift {shift} timesteps over 2..200 steps: {total}")
+
+
+def wan_grid(kind, shift, steps):
+    """Sigmas (float64) of the original Wan code's two options, without the final 0."""
+    if kind == "UniPC":
+        # The two ends go through float32, as its scheduler stores them: 1 - alpha for alpha = 1/1000 and 1.
+        largest, smallest = (float(np.float32(1 - alpha)) for alpha in (1 / 1000, 1.0))
+        sigmas = np.linspace(largest, smallest, steps + 1)[:-1]
+    else:
+        sigmas = np.linspace(1, 0, steps + 1)[:-1]
+    return shift * sigmas / (1 + (shift - 1) * sigmas)
+
+
+def dpm_2m(sigmas, timesteps, x):
+    """DPM-Solver++ (2M, midpoint) straight from the paper, in float64: x after every step."""
+    lam = lambda s: np.log((1 - s) / s) if s > 0 else np.inf
+    before, trace = None, []
+    for i, t in enumerate(timesteps):
+        s, s_next = sigmas[i], sigmas[i + 1]
+        clean = x - s * slope(x, t, np.sin)
+        h = lam(s_next) - lam(s)
+        mix = clean
+        if before is not None and s_next > 0:
+            mix = clean + 0.5 * (clean - before[0]) * h / (lam(s) - before[1])
+        x = s_next / s * x - (1 - s_next) * np.expm1(-h) * mix
+        before = (clean, lam(s))
+        trace.append(x)
+    return trace
+
+
+def wan():
+    for kind in ("UniPC", "DPM++"):
+        for shift, steps in ((3.0, 4), (3.0, 8), (5.0, 4), (5.0, 8)):
+            sigmas = np.append(wan_grid(kind, shift, steps), 0.0)
+            timesteps = (sigmas[:-1] * 1000).astype(np.int64)
+            sigmas = sigmas.astype(np.float32)
+            print_grid(f"original Wan {kind} shift {shift} steps {steps}", sigmas, timesteps)
+            if kind == "DPM++":
+                with np.errstate(divide="ignore"):
+                    for i, x in enumerate(dpm_2m(sigmas.astype(float), timesteps, np.array([1.0, -0.5, 0.25, 2.0]))):
+                        print(f"step {i}   ", " ".join(f"{value:.7f}" for value in x))
+        for shift in (1.0, 3.0, 5.0, 8.0):
+            total = 0
+            for steps in range(2, 201):
+                timesteps = (wan_grid(kind, shift, steps) * 1000).astype(np.int64)
+                total += sum((i + 1) * int(t) for i, t in enumerate(timesteps))
+            print(f"original Wan {kind} shift {shift} timesteps over 2..200 steps: {total}")
 
 
 def main():
-    tables = {"umt5": umt5, "dit": dit, "vae": vae, "scheduler": scheduler}
+    tables = {"umt5": umt5, "dit": dit, "vae": vae, "scheduler": scheduler, "wan": wan}
     wanted = sys.argv[1:] or list(tables)
     unknown = [name for name in wanted if name not in tables]
     if unknown:

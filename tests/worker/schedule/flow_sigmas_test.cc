@@ -38,7 +38,25 @@ const Row kRows[] = {
      {0.99979985, 0.97200602, 0.93726546, 0.89260185, 0.83305538, 0.74969983, 0.62468731, 0.41638881},
      {999, 972, 937, 892, 833, 749, 624, 416}},
     {SigmaGrid::kWanUniPc, 3, {0.99966645, 0.89963979, 0.74962479, 0.49966657}, {999, 899, 749, 499}},
+    {SigmaGrid::kWanUniPc,
+     3,
+     {0.99966645, 0.95419812, 0.89963979, 0.83296275, 0.74962479, 0.64248967, 0.49966657, 0.29975995},
+     {999, 954, 899, 832, 749, 642, 499, 299}},
     {SigmaGrid::kWanUniPc, 5, {0.99979985, 0.93726546, 0.83305538, 0.62468737}, {999, 937, 833, 624}},
+    {SigmaGrid::kWanUniPc,
+     5,
+     {0.99979985, 0.97200602, 0.93726546, 0.89260185, 0.83305538, 0.74969983, 0.62468737, 0.41638881},
+     {999, 972, 937, 892, 833, 749, 624, 416}},
+    {SigmaGrid::kWanDpm, 3, {1.00000000, 0.89999998, 0.75000000, 0.50000000}, {1000, 900, 750, 500}},
+    {SigmaGrid::kWanDpm,
+     3,
+     {1.00000000, 0.95454544, 0.89999998, 0.83333331, 0.75000000, 0.64285713, 0.50000000, 0.30000001},
+     {1000, 954, 900, 833, 750, 642, 500, 300}},
+    {SigmaGrid::kWanDpm, 5, {1.00000000, 0.93750000, 0.83333331, 0.62500000}, {1000, 937, 833, 625}},
+    {SigmaGrid::kWanDpm,
+     5,
+     {1.00000000, 0.97222221, 0.93750000, 0.89285713, 0.83333331, 0.75000000, 0.62500000, 0.41666666},
+     {1000, 972, 937, 892, 833, 750, 625, 416}},
     {SigmaGrid::kEuler, 3, {1, 0.85769230, 0.60215056, 0.00892857}, {1000, 857.692322, 602.150574, 8.928572}},
     {SigmaGrid::kEuler,
      3,
@@ -66,6 +84,44 @@ TEST(FlowSigmas, AreThoseOfThePublishedSchedulers) {
     }
     EXPECT_EQ(levels->sigmas.back(), 0.0F);
   }
+}
+
+// Sum of (i + 1) trunc(timestep i) over all runs of 2 to 200 steps, computed by the published schedulers, for the shifts 1,
+// 3, 5 and 8. A timestep of the multistep solvers is truncated, so that the last bit of a sigma decides between two
+// integers.
+const struct {
+  SigmaGrid grid;
+  std::int64_t totals[4];
+} kTimestepTotals[] = {
+    {SigmaGrid::kUniPc, {458117962, 723792232, 845640517, 948676697}},
+    {SigmaGrid::kUniPcLegacy, {456762746, 721993430, 843671559, 946580201}},
+    {SigmaGrid::kWanUniPc, {456778091, 721993430, 843671559, 946580201}},
+    {SigmaGrid::kWanDpm, {457232502, 722408860, 844040989, 946881369}},
+    {SigmaGrid::kEuler, {451385505, 715991659, 839885740, 947697084}},
+};
+
+TEST(FlowSigmas, TimestepsAreThePublishedIntegersForEveryCountOfSteps) {
+  constexpr double kShifts[] = {1, 3, 5, 8};
+  for (const auto& [grid, totals] : kTimestepTotals) {
+    for (std::size_t s = 0; s < 4; ++s) {
+      std::int64_t total = 0;
+      for (int steps = 2; steps <= 200; ++steps) {
+        const Result<NoiseLevels> levels = make_noise_levels(grid, steps, kShifts[s]);
+        ASSERT_TRUE(levels);
+        for (std::size_t i = 0; i < levels->timesteps.size(); ++i) {
+          total += static_cast<std::int64_t>(i + 1) * static_cast<std::int64_t>(levels->timesteps[i]);
+        }
+      }
+      EXPECT_EQ(total, totals[s]) << to_string(grid) << " shift " << kShifts[s];
+    }
+  }
+}
+
+TEST(FlowSigmas, HaveNames) {
+  for (const auto& row : kTimestepTotals) {
+    EXPECT_EQ(parse_sigma_grid(to_string(row.grid)), row.grid);
+  }
+  EXPECT_EQ(parse_sigma_grid("karras"), std::nullopt);
 }
 
 TEST(FlowSigmas, WanDpmStartsAtExactlyOneAndIsOtherwiseEvenlySpacedBeforeTheShift) {

@@ -31,6 +31,26 @@ TEST(SchedulerConfig, ReadsFlowMatchEuler) {
   EXPECT_EQ(settings->shift, 7.0);
 }
 
+TEST(SchedulerConfig, ReadsDpmSolver) {
+  const Result<SchedulerSettings> settings = parse_scheduler_config(R"({
+    "_class_name": "DPMSolverMultistepScheduler", "algorithm_type": "dpmsolver++", "euler_at_final": false,
+    "final_sigmas_type": "zero", "flow_shift": 3.0, "lambda_min_clipped": -Infinity, "lower_order_final": true,
+    "prediction_type": "flow_prediction", "solver_order": 2, "solver_type": "midpoint", "use_flow_sigmas": true,
+    "use_lu_lambdas": false, "variance_type": null, "_name": "\"Infinity\" and NaN"})");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->solver, Solver::kDpm2M);
+  EXPECT_EQ(settings->grid, SigmaGrid::kUniPcLegacy);
+  EXPECT_EQ(settings->shift, 3.0);
+}
+
+TEST(SchedulerConfig, MayNameAnotherGrid) {
+  const std::string flow = R"("use_flow_sigmas": true, "prediction_type": "flow_prediction")";
+  const Result<SchedulerSettings> settings =
+      parse_scheduler_config(R"({"_class_name": "UniPCMultistepScheduler", "sigma_grid": "wan_unipc", )" + flow + "}");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->grid, SigmaGrid::kWanUniPc);
+}
+
 TEST(SchedulerConfig, NamesEverythingThatIsNotSupported) {
   const std::string flow =
       R"("_class_name": "UniPCMultistepScheduler", "use_flow_sigmas": true, "prediction_type": "flow_prediction")";
@@ -48,6 +68,11 @@ TEST(SchedulerConfig, NamesEverythingThatIsNotSupported) {
       {"{" + flow + R"(, "disable_corrector": 3})", {"disable_corrector"}},
       {"{" + flow + R"(, "lower_order_final": false})", {"lower_order_final is false"}},
       {R"({"_class_name": "FlowMatchEulerDiscreteScheduler", "shift_terminal": 0.1})", {"shift_terminal is 0.1"}},
+      {"{" + flow + R"(, "sigma_grid": "karras"})", {"sigma_grid is 'karras'"}},
+      {"{" + flow + R"(, "sigma_grid": "wan_dpm"})", {"wan_dpm starts at sigma = 1"}},
+      {R"({"_class_name": "DPMSolverMultistepScheduler", "use_flow_sigmas": true, "prediction_type": "flow_prediction",
+           "algorithm_type": "sde-dpmsolver++", "solver_type": "heun", "use_lu_lambdas": true})",
+       {"algorithm_type is \"sde-dpmsolver++\"", "solver_type is \"heun\"", "use_lu_lambdas is true"}},
   };
   for (const auto& [json, texts] : refusals) {
     const Result<SchedulerSettings> settings = parse_scheduler_config(json);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <valarray>
 
+#include "worker/schedule/half_log_snr.h"
 #include "worker/schedule/schedulers.h"
 #include "worker/schedule/unipc.h"
 
@@ -12,8 +13,8 @@ namespace {
 
 using Samples = std::valarray<float>;
 
-SamplingPlan plan(Solver solver, double shift, int steps, int order = 2) {
-  SchedulerSettings settings = with_request({}, solver, shift);
+SamplingPlan plan(Solver solver, double shift, int steps, int order = 2, std::optional<SigmaGrid> grid = {}) {
+  SchedulerSettings settings = with_request({}, solver, grid, shift);
   settings.solver_order = order;
   return make_sampling_plan(settings, steps).value();
 }
@@ -106,13 +107,51 @@ TEST(UniPc, LastStepLandsOnTheCleanEstimateExactly) {
 }
 
 TEST(UniPc, DisabledCorrectorLeavesThatSampleAlone) {
-  SchedulerSettings settings = with_request({}, Solver::kUniPc, 3);
+  SchedulerSettings settings = with_request({}, Solver::kUniPc, {}, 3);
   settings.disable_corrector = {0, 2};
   const SamplingPlan steps = make_sampling_plan(settings, 4).value();
   EXPECT_TRUE(steps[0].correction.empty());
   EXPECT_TRUE(steps[1].correction.empty());
   EXPECT_FALSE(steps[2].correction.empty());
   EXPECT_TRUE(steps[3].correction.empty());
+}
+
+TEST(Dpm2M, TracesThePublishedScheduler) {
+  expect_trace(trace(plan(Solver::kDpm2M, 3, 4)),
+               {{0.9057513, -0.4400492, 0.1995474, 1.8383493},
+                {0.7650945, -0.3577854, 0.1379662, 1.6392431},
+                {0.5405377, -0.2489071, 0.0757978, 1.3992398},
+                {0.1498270, -0.0725265, -0.0132277, 0.9454650}});
+  expect_trace(trace(plan(Solver::kDpm2M, 5, 8)),
+               {{0.9738117, -0.4833418, 0.2359810, 1.9550831},
+                {0.9410956, -0.4629747, 0.2193373, 1.9018257},
+                {0.8991113, -0.4376812, 0.1995637, 1.8383772},
+                {0.8433701, -0.4054122, 0.1755900, 1.7605273},
+                {0.7661355, -0.3630923, 0.1462177, 1.6620690},
+                {0.6534961, -0.3059641, 0.1104592, 1.5319215},
+                {0.4814991, -0.2282044, 0.0703727, 1.3468392},
+                {0.1798630, -0.0905148, 0.0034323, 0.9786375}});
+  expect_trace(trace(plan(Solver::kDpm2M, 5, 1)), {{0.0579526, 0.0992286, -0.2542907, 0.3842480}});
+  expect_trace(trace(plan(Solver::kDpm2M, 5, 2)),
+               {{0.8428873, -0.4000620, 0.1658955, 1.7305284}, {0.0679875, 0.0301124, -0.1333668, 0.7296015}});
+}
+
+// Here lambda of the first sigma is minus infinity.
+TEST(Dpm2M, TracesTheFormulasOnTheGridOfTheOriginalCode) {
+  expect_trace(trace(plan(Solver::kDpm2M, 3, 4, 2, SigmaGrid::kWanDpm)),
+               {{0.9057664, -0.4400751, 0.1995508, 1.8383824},
+                {0.7650490, -0.3571714, 0.1367459, 1.6355392},
+                {0.5404192, -0.2484647, 0.0750665, 1.3961731},
+                {0.1494424, -0.0723396, -0.0134552, 0.9425874}});
+  expect_trace(trace(plan(Solver::kDpm2M, 5, 8, 2, SigmaGrid::kWanDpm)),
+               {{0.9738240, -0.4833542, 0.2359863, 1.9551062},
+                {0.9411239, -0.4629619, 0.2192824, 1.9016499},
+                {0.8991591, -0.4376799, 0.1995209, 1.8382408},
+                {0.8434391, -0.4054224, 0.1755589, 1.7604276},
+                {0.7662243, -0.3631116, 0.1461967, 1.6620005},
+                {0.6535728, -0.3060038, 0.1104236, 1.5318473},
+                {0.4815123, -0.2282348, 0.0703199, 1.3467110},
+                {0.1796699, -0.0904344, 0.0033718, 0.9782764}});
 }
 
 TEST(Euler, TracesThePublishedScheduler) {
@@ -149,22 +188,22 @@ double order_of_accuracy(const std::function<SamplingPlan(int steps)>& make) {
 
 TEST(Solvers, HaveTheirOrderOfAccuracyOnAKnownPath) {
   const auto unipc = [](int steps) { return plan(Solver::kUniPc, 3, steps); };
-  const auto euler = [](int steps) {
-    SchedulerSettings settings = with_request({}, Solver::kEuler, 3);
-    settings.grid = SigmaGrid::kUniPc;
-    return make_sampling_plan(settings, steps).value();
-  };
+  const auto dpm = [](int steps) { return plan(Solver::kDpm2M, 3, steps); };
+  const auto euler = [](int steps) { return plan(Solver::kEuler, 3, steps, 2, SigmaGrid::kUniPc); };
   EXPECT_NEAR(order_of_accuracy(unipc), 2.1, 0.3);
+  EXPECT_NEAR(order_of_accuracy(dpm), 1.55, 0.15);  // two first-order steps, at the ends where lambda runs away, show
   EXPECT_NEAR(order_of_accuracy(euler), 1.0, 0.1);
   EXPECT_LT(error_on_known_path(unipc(40)), error_on_known_path(euler(40)) / 10);
 }
 
-TEST(SchedulerSettings, RequestedSolverBringsItsOwnGrid) {
+TEST(SchedulerSettings, RequestedSolverBringsItsOwnGridUnlessOneIsNamed) {
   SchedulerSettings checkpoint;
-  checkpoint.grid = SigmaGrid::kUniPcLegacy;
-  EXPECT_EQ(with_request(checkpoint, Solver::kUniPc, 7).grid, SigmaGrid::kUniPcLegacy);
-  EXPECT_EQ(with_request(checkpoint, Solver::kUniPc, 7).shift, 7);
-  EXPECT_EQ(with_request(checkpoint, Solver::kEuler, 7).grid, SigmaGrid::kEuler);
+  checkpoint.grid = SigmaGrid::kWanUniPc;
+  EXPECT_EQ(with_request(checkpoint, Solver::kUniPc, {}, 7).grid, SigmaGrid::kWanUniPc);
+  EXPECT_EQ(with_request(checkpoint, Solver::kUniPc, {}, 7).shift, 7);
+  EXPECT_EQ(with_request(checkpoint, Solver::kEuler, {}, 7).grid, SigmaGrid::kEuler);
+  EXPECT_EQ(with_request(checkpoint, Solver::kDpm2M, {}, 7).grid, SigmaGrid::kUniPcLegacy);
+  EXPECT_EQ(with_request(checkpoint, Solver::kDpm2M, SigmaGrid::kWanDpm, 7).grid, SigmaGrid::kWanDpm);
 }
 
 TEST(SchedulerSettings, UniPcRefusesAGridThatStartsAtOne) {
