@@ -23,8 +23,8 @@ at::Tensor DitBlock::operator()(const at::Tensor& x,
                                 const TextKeyValue& text,
                                 const at::Tensor& text_bias,
                                 const Probe& probe) const {
-  const at::Tensor rows = scale_shift_table + context.time->projection.to(at::kFloat);  // [n, 6, d]
-  const auto modulation = [&](std::int64_t row) { return per_token(rows.select(1, row), *context.timesteps); };
+  const at::Tensor rows = scale_shift_table + context.noise->time.projection.to(at::kFloat);  // [n, 6, d]
+  const auto modulation = [&](std::int64_t row) { return per_token(rows.select(1, row), context.noise->token_index); };
 
   const at::Tensor attention_input = modulated_layer_norm(x, modulation(0), modulation(1), eps);
   at::Tensor attended = attn1(attention_input, context.rope, probe.part("attn1"));

@@ -14,8 +14,7 @@ namespace merope::worker {
 
 // What all blocks of one pass share.
 struct BlockContext {
-  const Timesteps* timesteps = nullptr;
-  const TimeConditioning* time = nullptr;
+  const NoiseLevel* noise = nullptr;
   at::Tensor rope;                          // rope_table()
   const CameraAttention* camera = nullptr;  // null: blocks run without their camera branch
 };

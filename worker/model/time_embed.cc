@@ -13,15 +13,20 @@ at::Tensor timestep_sinusoid(const at::Tensor& timesteps, std::int64_t width) {
   return at::cat({angles.cos(), angles.sin()}, -1);
 }
 
-at::Tensor per_token(const at::Tensor& rows, const Timesteps& timesteps) {
-  if (!timesteps.token_index.defined()) {
+at::Tensor per_token(const at::Tensor& rows, const at::Tensor& token_index) {
+  if (!token_index.defined()) {
     return rows.narrow(0, 0, 1).unsqueeze(0);
   }
-  return rows.index_select(0, timesteps.token_index).unsqueeze(0);
+  return rows.index_select(0, token_index).unsqueeze(0);
 }
 
-TimeConditioning TimeEmbed::operator()(const Timesteps& timesteps, const Probe& probe) const {
-  const at::Tensor sinusoid = timestep_sinusoid(timesteps.values, linear_1.weight.size(1));
+TimeConditioning TimeConditioning::rows(at::IntArrayRef indices) const {
+  const at::Tensor index = at::tensor(indices, at::kLong).to(embedding.device());
+  return {embedding.index_select(0, index), projection.index_select(0, index)};
+}
+
+TimeConditioning TimeEmbed::operator()(const at::Tensor& timesteps, const Probe& probe) const {
+  const at::Tensor sinusoid = timestep_sinusoid(timesteps, linear_1.weight.size(1));
   const at::Tensor embedding = linear_2(at::silu(linear_1(sinusoid))).to(projection.weight.scalar_type());
   const at::Tensor projected = projection(at::silu(embedding));
   probe("sinusoid", sinusoid);

@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "worker/model/norms.h"
+#include "worker/model/text_padding.h"
 
 namespace merope::worker {
 
@@ -38,13 +38,13 @@ TextContext WanDit::encode_text(const at::Tensor& states, std::int64_t padded_le
   at::Tensor rows = states.to(device_, dtype_);
   const std::int64_t n_rows = rows.size(1);
   TextContext context;
-  if (n_rows < padded_length && dtype_ != at::kFloat) {
-    // bf16 can not hold the logarithm well enough (ln 500 is off by 0.015), so the rows are there one by one.
-    rows = at::constant_pad_nd(rows, {0, 0, 0, padded_length - n_rows});
-  } else if (n_rows < padded_length) {
-    rows = at::constant_pad_nd(rows, {0, 0, 0, 1});
-    context.bias = at::zeros({1, 1, 1, n_rows + 1}, rows.options());
-    context.bias.select(-1, n_rows).fill_(std::log(static_cast<double>(padded_length - n_rows)));
+  if (n_rows < padded_length) {
+    const std::vector<double> biases = padding_biases(padded_length - n_rows, dtype_);
+    const auto n_padding = static_cast<std::int64_t>(biases.size());
+    rows = at::constant_pad_nd(rows, {0, 0, 0, n_padding});
+    context.bias = at::cat({at::zeros({n_rows}, at::kDouble), at::tensor(biases, at::kDouble)})
+                       .to(device_, dtype_)
+                       .view({1, 1, 1, n_rows + n_padding});
   }
   const at::Tensor text = text_linear_2_(at::gelu(text_linear_1_(rows), "tanh"));
   probe("text", text);
@@ -54,12 +54,24 @@ TextContext WanDit::encode_text(const at::Tensor& states, std::int64_t padded_le
   return context;
 }
 
+TextContext TextContext::prompt(std::int64_t i) const {
+  TextContext one{{}, bias};
+  for (const TextKeyValue& block : blocks) {
+    one.blocks.push_back({block.k.narrow(0, i, 1), block.v.narrow(0, i, 1)});
+  }
+  return one;
+}
+
+TimeConditioning WanDit::embed_timesteps(const at::Tensor& timesteps, const Probe& probe) const {
+  return time_embed_(timesteps.to(device_), probe.part("time"));
+}
+
 at::Tensor WanDit::rope(const TokenGrid& grid) const {
   return rope_table(grid, config_.head_dim, config_.rope_max_seq_len, device_);
 }
 
 at::Tensor WanDit::forward(const at::Tensor& latents,
-                           const Timesteps& timesteps,
+                           const NoiseLevel& noise,
                            const TextContext& text,
                            const at::Tensor& rope,
                            const CameraAttention* camera,
@@ -67,17 +79,16 @@ at::Tensor WanDit::forward(const at::Tensor& latents,
   const TokenGrid grid = token_grid(latents);
   at::Tensor x = patch_embedding_(patchify(latents.to(device_, dtype_)));
   probe("tokens", x);
-  const TimeConditioning time = time_embed_(timesteps, probe.part("time"));
-  const BlockContext context{&timesteps, &time, rope, camera};
+  const BlockContext context{&noise, rope, camera};
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     x = blocks_[i](x, context, text.blocks[i], text.bias, probe.part("blocks." + std::to_string(i)));
   }
-  const at::Tensor rows = head_table_ + time.embedding.to(at::kFloat).unsqueeze(1);  // [n, 2, d]
+  const at::Tensor rows = head_table_ + noise.time.embedding.to(at::kFloat).unsqueeze(1);  // [n, 2, d]
   if (probe) {
     probe("norm_out", layer_norm(x, config_.eps));
   }
-  const at::Tensor head_input =
-      modulated_layer_norm(x, per_token(rows.select(1, 0), timesteps), per_token(rows.select(1, 1), timesteps), config_.eps);
+  const at::Tensor head_input = modulated_layer_norm(
+      x, per_token(rows.select(1, 0), noise.token_index), per_token(rows.select(1, 1), noise.token_index), config_.eps);
   const at::Tensor tokens = proj_out_(head_input);
   probe("proj_out", tokens);
   return unpatchify(tokens, grid);

@@ -12,6 +12,15 @@ at::Tensor token_timestep_index(const TokenGrid& grid, std::int64_t n_clean, at:
   return (frame >= n_clean).to(at::kLong);
 }
 
+// Row 0: the timestep of clean tokens; row i + 1: that of step i.
+TimeConditioning embed_timesteps(const WanDit& model, const SamplingPlan& plan) {
+  std::vector<float> timesteps = {0.0F};
+  for (const SolverStep& step : plan) {
+    timesteps.push_back(step.timestep);
+  }
+  return model.embed_timesteps(at::tensor(timesteps));
+}
+
 }  // namespace
 
 Result<at::Tensor> denoise(const WanDit& model,
@@ -28,21 +37,30 @@ Result<at::Tensor> denoise(const WanDit& model,
   const auto with_prefix = [&](const at::Tensor& generated) {
     return n_clean > 0 ? at::cat({prefix, generated}, 2) : generated;
   };
+  const TimeConditioning time = embed_timesteps(model, plan);
+  // One pass for each; the prompt comes first.
+  std::vector<TextContext> passes = {inputs.text};
+  if (inputs.n_prompts == 2 && !inputs.one_pass) {
+    passes = {inputs.text.prompt(0), inputs.text.prompt(1)};
+  }
+  const std::int64_t batch = inputs.one_pass ? inputs.n_prompts : 1;
 
   at::Tensor latents = inputs.noise.slice(2, n_clean).to(device);
   SolverRun<at::Tensor> run(plan);
   while (!run.finished()) {
-    const float t = run.step().timestep;
-    const Timesteps timesteps{(n_clean > 0 ? at::tensor({0.0F, t}) : at::tensor({t})).to(device), index};
-    const at::Tensor noisy = with_prefix(latents);
-    const auto velocity_for = [&](const TextContext& text) -> Result<at::Tensor> {
+    const auto row = static_cast<std::int64_t>(run.index()) + 1;
+    const NoiseLevel noise =
+        n_clean > 0 ? NoiseLevel{time.rows({0, row}), index} : NoiseLevel{time.rows({row}), at::Tensor()};
+    const at::Tensor noisy = with_prefix(latents).expand({batch, -1, -1, -1, -1});
+    std::vector<at::Tensor> velocities;
+    for (const TextContext& text : passes) {
       MEROPE_RETURN_IF_ERROR(observer.may_continue());
-      return model.forward(noisy, timesteps, text, rope, inputs.camera).slice(2, n_clean).to(at::kFloat);
-    };
-    MEROPE_ASSIGN_OR_RETURN(at::Tensor velocity, velocity_for(inputs.prompt));
-    if (inputs.negative) {
-      MEROPE_ASSIGN_OR_RETURN(const at::Tensor away, velocity_for(*inputs.negative));
-      velocity = away + (velocity - away) * inputs.guidance_scale;
+      velocities.push_back(model.forward(noisy, noise, text, rope, inputs.camera).slice(2, n_clean).to(at::kFloat));
+    }
+    at::Tensor velocity = at::cat(velocities);
+    if (inputs.n_prompts == 2) {
+      const at::Tensor away = velocity.narrow(0, 1, 1);
+      velocity = away + (velocity.narrow(0, 0, 1) - away) * inputs.guidance_scale;
     }
     latents = run.advance(latents, velocity);
     const Probe step_probe = probe.part("step." + std::to_string(run.index() - 1));

@@ -13,9 +13,12 @@ namespace merope::worker {
 struct DenoiseInputs {
   at::Tensor noise;   // [1, C, f, h, w] fp32
   at::Tensor prefix;  // [1, C, P, h, w] fp32, the clean latent frames the clip begins with; may be undefined
-  TextContext prompt;
-  std::optional<TextContext> negative;  // for guidance; without it guidance_scale is not used
-  double guidance_scale = 1.0;
+  TextContext text;   // of the prompt; with guidance of two, the second being the one to steer away from
+  std::int64_t n_prompts = 1;
+  double guidance_scale = 1.0;  // not used with one prompt
+  // With two prompts: a batch of two instead of two passes. Reads every weight once instead of twice and needs the memory of
+  // twice as many tokens; equal up to the rounding of the products.
+  bool one_pass = false;
   const CameraAttention* camera = nullptr;  // may be null: no camera branch
 };
 

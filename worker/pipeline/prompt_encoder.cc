@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <span>
 
 #include "worker/model/checkpoint_weights.h"
@@ -32,6 +33,18 @@ at::Tensor PromptEncoder::encode(std::string_view prompt, std::int64_t max_token
   const PromptTokens tokens = tokenizer_.tokenize(prompt, max_tokens);
   const std::span<const std::int64_t> real(tokens.ids.data(), static_cast<std::size_t>(tokens.n_real));
   return umt5_hidden_states(encoder_, real, tokens.n_real).unsqueeze(0);
+}
+
+at::Tensor stack_prompts(const std::vector<at::Tensor>& prompts) {
+  std::int64_t longest = 0;
+  for (const at::Tensor& prompt : prompts) {
+    longest = std::max(longest, prompt.size(1));
+  }
+  std::vector<at::Tensor> rows;
+  for (const at::Tensor& prompt : prompts) {
+    rows.push_back(at::constant_pad_nd(prompt, {0, 0, 0, longest - prompt.size(1)}));
+  }
+  return at::cat(rows);
 }
 
 }  // namespace merope::worker

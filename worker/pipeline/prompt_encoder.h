@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "core/base/result.h"
 #include "worker/model/umt5/umt5_encoder.h"
@@ -32,5 +33,9 @@ class PromptEncoder {
   PromptTokenizer tokenizer_;
   Umt5Encoder encoder_;
 };
+
+// Encoded prompts [1, n_i, d] as one batch [B, n, d], n the longest; the shorter ones end in zero rows, which is what the
+// transformer's padding is.
+at::Tensor stack_prompts(const std::vector<at::Tensor>& prompts);
 
 }  // namespace merope::worker

@@ -113,16 +113,19 @@ Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
   clock.lap(Stage::kPrepare);
 
   DenoiseInputs inputs;
-  const bool guided = spec.guidance_scale > 1.0;
-  const int n_prompts = guided ? 2 : 1;
-  MEROPE_RETURN_IF_ERROR(observer.may_continue());
-  inputs.prompt = parts_.dit.encode_text(parts_.text.encode(spec.prompt, kTextRows), kTextRows);
-  observer.progress(Stage::kText, 1, n_prompts);
-  if (guided) {
-    MEROPE_RETURN_IF_ERROR(observer.may_continue());
-    inputs.negative = parts_.dit.encode_text(parts_.text.encode(spec.negative_prompt, kTextRows), kTextRows);
-    observer.progress(Stage::kText, 2, n_prompts);
+  // Guidance of exactly 1 is the conditional velocity alone.
+  std::vector<std::string> prompts = {spec.prompt};
+  if (spec.guidance_scale > 1.0) {
+    prompts.push_back(spec.negative_prompt);
   }
+  inputs.n_prompts = static_cast<std::int64_t>(prompts.size());
+  std::vector<at::Tensor> encoded;
+  for (const std::string& prompt : prompts) {
+    MEROPE_RETURN_IF_ERROR(observer.may_continue());
+    encoded.push_back(parts_.text.encode(prompt, kTextRows));
+    observer.progress(Stage::kText, static_cast<int>(encoded.size()), static_cast<int>(prompts.size()));
+  }
+  inputs.text = parts_.dit.encode_text(stack_prompts(encoded), kTextRows);
   clock.lap(Stage::kText);
 
   if (conditioning.n_frames > 0) {
@@ -133,6 +136,7 @@ Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
   inputs.noise =
       seeded_noise({1, parts_.checkpoint.vae.z_dim, n_latent_frames, spec.height / scale, spec.width / scale}, spec.seed);
   inputs.guidance_scale = spec.guidance_scale;
+  inputs.one_pass = grid.n_tokens() <= kOnePassTokens;
   inputs.camera = camera.get();
   MEROPE_ASSIGN_OR_RETURN(const at::Tensor latents, denoise(parts_.dit, plan, inputs, observer));
   clock.lap(Stage::kDenoise);

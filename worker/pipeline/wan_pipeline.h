@@ -16,6 +16,11 @@ namespace merope::worker {
 // Rows of text that the transformer was trained to see.
 inline constexpr std::int64_t kTextRows = 512;
 
+// Clips of at most so many tokens take both guidance branches through the transformer at once: there the weights are most of
+// what a pass reads. It is a number of the request alone, never of the memory that happens to be free, so that the same
+// request gives the same bytes.
+inline constexpr std::int64_t kOnePassTokens = 512;
+
 // The loaded parts of a model. threads: what the CPU kernels run on.
 struct WanParts {
   Checkpoint checkpoint;

@@ -235,7 +235,8 @@ at::Tensor velocity(const WanDit& model,
                     std::int64_t first_text = 0) {
   const at::Tensor latents = test::hash_input(0, {1, 48, 3, 4, 6}).expand({batch, -1, -1, -1, -1});
   const TextContext text = model.encode_text(test::hash_input(1, {2, 16, 32}).narrow(0, first_text, batch), 16);
-  return model.forward(latents, {at::full({1}, 700.0, at::kFloat), {}}, text, model.rope(token_grid(latents)), camera);
+  const NoiseLevel noise{model.embed_timesteps(at::full({1}, 700.0, at::kFloat)), {}};
+  return model.forward(latents, noise, text, model.rope(token_grid(latents)), camera);
 }
 
 std::unique_ptr<CameraAttention> cameras_for_dit(double bend, const Vec3& origin = Vec3::Zero()) {
@@ -269,8 +270,9 @@ TEST(CamBranch, OutputIsAddedInsideTheGate) {
   const at::Tensor latents = test::hash_input(0, {1, 48, 3, 4, 6});
   const TextContext text = model.encode_text(test::hash_input(1, {1, 16, 32}), 16);
   const auto camera = cameras_for_dit(0.1);
-  model.forward(
-      latents, {at::full({1}, 700.0, at::kFloat), {}}, text, model.rope(token_grid(latents)), camera.get(), Probe(remember));
+  const Probe probe(remember);
+  const NoiseLevel noise{model.embed_timesteps(at::full({1}, 700.0, at::kFloat), probe), {}};
+  model.forward(latents, noise, text, model.rope(token_grid(latents)), camera.get(), probe);
 
   // Block 1 by hand up to its cross-attention.
   const auto weights = weights_with_camera();

@@ -7,6 +7,7 @@
 #include "tests/support/torch/golden.h"
 #include "tests/support/torch/hash_weights.h"
 #include "tests/worker/model/dit_goldens.h"
+#include "worker/model/text_padding.h"
 #include "worker/model/wan_dit.h"
 
 namespace merope::worker {
@@ -35,18 +36,24 @@ struct Run {
   std::map<std::string, at::Tensor> seen;
 };
 
+struct Timesteps {
+  at::Tensor values;       // [n]
+  at::Tensor token_index;  // of NoiseLevel
+};
+
 Run run(const WanDit& model, const at::Tensor& latents, const Timesteps& timesteps, const at::Tensor& text) {
   Run result;
   const ProbeFunction remember = [&](const std::string& name, const at::Tensor& value) { result.seen[name] = value; };
   const Probe probe(remember);
   const TextContext context = model.encode_text(text, text.size(1), probe);
-  result.output = model.forward(latents, timesteps, context, model.rope(token_grid(latents)), nullptr, probe);
+  const NoiseLevel noise{model.embed_timesteps(timesteps.values, probe), timesteps.token_index};
+  result.output = model.forward(latents, noise, context, model.rope(token_grid(latents)), nullptr, probe);
   result.seen["output"] = result.output;
-  if (timesteps.token_index.defined()) {
+  if (noise.token_index.defined()) {
     for (const char* name : {"time.embedding", "time.projection"}) {
-      result.seen[name] = per_token(result.seen[name], timesteps);
+      result.seen[name] = per_token(result.seen[name], noise.token_index);
     }
-    result.seen["time.sinusoid"] = per_token(result.seen["time.sinusoid"], timesteps).squeeze(0);
+    result.seen["time.sinusoid"] = per_token(result.seen["time.sinusoid"], noise.token_index).squeeze(0);
   }
   return result;
 }
@@ -120,17 +127,63 @@ TEST(DitGolden, Bf16StaysWithinItsRoundingOfFp32) {
   EXPECT_GT(rms_ratio(narrow, wide), 1e-4);  // it did compute in bf16
 }
 
-TEST(WanDit, OnePaddingRowStandsForAllOfThem) {
-  const WanDit model = hash_dit(test::dit_config_d2());
+TEST(PaddingBiases, CountEveryRowExactly) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    for (std::int64_t count = 1; count <= 600; ++count) {
+      const std::vector<double> biases = padding_biases(count, dtype);
+      EXPECT_LE(biases.size(), dtype == at::kFloat ? 1U : 4U) << count;
+      const at::Tensor exact = at::tensor(biases, at::kDouble);
+      EXPECT_TRUE(at::equal(exact.to(dtype).to(at::kDouble), exact)) << count << " in " << at::toString(dtype);
+      EXPECT_NEAR(exact.exp().sum().item<double>(), static_cast<double>(count), 1e-6 * static_cast<double>(count));
+    }
+  }
+}
+
+TEST(WanDit, FewPaddingRowsStandForAllOfThem) {
   const at::Tensor latents = test::hash_input(0, {1, 48, 3, 4, 6});
   const at::Tensor states = test::hash_input(1, {1, 5, 32});
-  const at::Tensor rope = model.rope(token_grid(latents));
-  const auto velocity = [&](const at::Tensor& rows, std::int64_t length) {
-    return model.forward(latents, one_timestep(937), model.encode_text(rows, length), rope, nullptr);
+  const auto velocity = [&](const WanDit& model, const at::Tensor& rows, std::int64_t length) {
+    const NoiseLevel noise{model.embed_timesteps(at::full({1}, 937.0F)), {}};
+    return model.forward(latents, noise, model.encode_text(rows, length), model.rope(token_grid(latents)), nullptr);
   };
-  const at::Tensor folded = velocity(states, 64);
-  EXPECT_TRUE(test::near(folded, velocity(at::constant_pad_nd(states, {0, 0, 0, 59}), 64), 2e-5));
-  EXPECT_FALSE(test::near(folded, velocity(states, 5), 1e-2));  // padding matters
+  const at::Tensor padded = at::constant_pad_nd(states, {0, 0, 0, 507});
+  const WanDit wide = hash_dit(test::dit_config_d2());
+  const at::Tensor plain = velocity(wide, padded, 512);
+  EXPECT_TRUE(test::near(velocity(wide, states, 512), plain, 2e-5));
+  EXPECT_FALSE(test::near(velocity(wide, states, 5), plain, 1e-2));  // padding matters
+  EXPECT_EQ(wide.encode_text(states, 512).blocks[0].k.size(1), 6);
+
+  // In bf16 the folded rows are no farther from the truth than the rows one by one.
+  const WanDit narrow = hash_dit(test::dit_config_d2(), at::kBFloat16);
+  EXPECT_LT(rms_ratio(velocity(narrow, states, 512), plain), 1.1 * rms_ratio(velocity(narrow, padded, 512), plain));
+  EXPECT_LE(narrow.encode_text(states, 512).blocks[0].k.size(1), 9);
+}
+
+TEST(WanDit, PromptsOfABatchMayDifferInLength) {
+  const WanDit model = hash_dit(test::dit_config_d2());
+  const at::Tensor latents = test::hash_input(0, {1, 48, 3, 4, 6});
+  const NoiseLevel noise{model.embed_timesteps(at::full({1}, 937.0F)), {}};
+  const at::Tensor rope = model.rope(token_grid(latents));
+  const at::Tensor longer = test::hash_input(1, {1, 9, 32});
+  const at::Tensor shorter = test::hash_input(2, {1, 2, 32});
+  const TextContext both = model.encode_text(at::cat({longer, at::constant_pad_nd(shorter, {0, 0, 0, 7})}), 64);
+  const at::Tensor together = model.forward(latents.expand({2, -1, -1, -1, -1}), noise, both, rope, nullptr);
+  const at::Tensor states[] = {longer, shorter};
+  for (int i = 0; i < 2; ++i) {
+    const at::Tensor alone = model.forward(latents, noise, model.encode_text(states[i], 64), rope, nullptr);
+    EXPECT_TRUE(test::near(together.narrow(0, i, 1), alone, 2e-5)) << i;
+    EXPECT_TRUE(test::near(model.forward(latents, noise, both.prompt(i), rope, nullptr), alone, 2e-5)) << i;
+  }
+}
+
+TEST(WanDit, TimestepsOfARunMayBeEmbeddedTogether) {
+  const WanDit model = hash_dit(test::dit_config_d2());
+  const TimeConditioning all = model.embed_timesteps(at::tensor({0.0F, 999.0F, 937.0F, 833.0F}));
+  const TimeConditioning two = all.rows({0, 2});
+  const TimeConditioning alone = model.embed_timesteps(at::tensor({937.0F}));
+  EXPECT_EQ(two.projection.size(0), 2);
+  EXPECT_TRUE(test::near(two.projection.narrow(0, 1, 1), alone.projection, 1e-5));
+  EXPECT_TRUE(test::near(two.embedding.narrow(0, 1, 1), alone.embedding, 1e-5));
 }
 
 TEST(WanDit, EqualTokensWithOneOrManyTimestepsAgree) {

@@ -38,7 +38,8 @@ Denoised run(const WanDit& model,
              const at::Tensor& noise,
              const at::Tensor& prefix,
              double shift,
-             test::RecordingObserver& observer) {
+             test::RecordingObserver& observer,
+             bool one_pass = false) {
   Denoised result;
   const ProbeFunction remember = [&](const std::string& name, const at::Tensor& value) { result.seen[name] = value; };
   SchedulerSettings settings;
@@ -47,9 +48,10 @@ Denoised run(const WanDit& model,
   DenoiseInputs inputs;
   inputs.noise = (noise.to(at::kDouble) * std::sqrt(3.0)).to(at::kFloat);
   inputs.prefix = prefix;
-  inputs.prompt = model.encode_text(test::hash_input(11, {1, 16, 32}), 16);
-  inputs.negative = model.encode_text(test::hash_input(12, {1, 16, 32}), 16);
+  inputs.text = model.encode_text(at::cat({test::hash_input(11, {1, 16, 32}), test::hash_input(12, {1, 16, 32})}), 16);
+  inputs.n_prompts = 2;
   inputs.guidance_scale = 5;
+  inputs.one_pass = one_pass;
   Result<at::Tensor> latents = denoise(model, *plan, inputs, observer, Probe(remember));
   EXPECT_TRUE(latents);
   result.latents = *latents;
@@ -130,6 +132,25 @@ TEST(PipelineGolden, NineConditioningFrames) {
   expect_goldens(result.seen, test::kP3);
   ASSERT_TRUE(decode_clip(vae, result.latents, {}, observer));
   expect_bytes(observer.clip, 27611010, {103, 89, 138, 144, 159, 102, 116, 124});
+}
+
+TEST(Denoise, OnePassOverBothPromptsEqualsTwoPasses) {
+  const WanDit model = hash_dit(test::dit_config_d2());
+  const at::Tensor noise = test::hash_input(10, {1, 48, 4, 4, 6});
+  for (const std::int64_t n_clean : {0, 1, 3}) {
+    const at::Tensor prefix = n_clean > 0 ? test::hash_input(21, {1, 48, n_clean, 4, 6}) : at::Tensor();
+    test::RecordingObserver observer;
+    int n_passes = 0;
+    observer.on_may_continue = [&n_passes]() -> Status {
+      ++n_passes;
+      return {};
+    };
+    const at::Tensor plain = run(model, noise, prefix, 5, observer).latents;
+    EXPECT_EQ(n_passes, 8);
+    const at::Tensor together = run(model, noise, prefix, 5, observer, /*one_pass=*/true).latents;
+    EXPECT_EQ(n_passes, 8 + 4);
+    EXPECT_TRUE(test::near(together, plain, 1e-4)) << n_clean;
+  }
 }
 
 }  // namespace
