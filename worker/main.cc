@@ -72,6 +72,9 @@ int main(int argc, char** argv) {
     return kExitConfig;
   }
   return worker::run_until_signal(app, [&config] {
-    return worker::open_engine({.model = config.model, .device = config.device, .threads = config.threads});
+    return worker::open_engine({.model = config.model,
+                                .device = config.device,
+                                .threads = config.threads,
+                                .experts = *worker::parse_expert_residency(config.experts)});
   });
 }

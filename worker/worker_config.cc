@@ -38,6 +38,8 @@ std::optional<int> read_config(int argc, const char* const* argv, WorkerConfig& 
   app.add_option("--model", config.model, "Model folder in the diffusers layout");
   app.add_option("--device", config.device, "cpu, cuda or cuda:<n>");
   app.add_option("--threads", config.threads, "Threads of the CPU kernels; 0 = one per core")->check(CLI::Range(0, 1024));
+  app.add_option("--experts", config.experts, "Transformers of a model of two in memory at a time: auto, both or one")
+      ->check(CLI::IsMember({"auto", "both", "one"}));
   app.add_option("--name", config.name, "Name of this worker, one per process; default: host name and random digits");
   app.add_option("--admin-host", config.admin.host, "Address of /metrics, /healthz and /readyz");
   app.add_option("--admin-port", config.admin.port, "Port of them; 0 = any free one")->check(CLI::Range(0, 65535));

@@ -12,10 +12,11 @@
 namespace merope::worker {
 
 struct WorkerConfig {
-  std::string model;           // folder in the diffusers layout; required
-  std::string device = "cpu";  // cpu, cuda, cuda:<n>
-  int threads = 0;             // of the CPU kernels and ATen; 0 = one per core
-  std::string name;            // one per process; empty = host name and process number
+  std::string model;             // folder in the diffusers layout; required
+  std::string device = "cpu";    // cpu, cuda, cuda:<n>
+  int threads = 0;               // of the CPU kernels and ATen; 0 = one per core
+  std::string experts = "auto";  // auto, both, one: resident transformers of a model of two
+  std::string name;              // one per process; empty = host name and process number
   AdminConfig admin = {"127.0.0.1", 9465};
 
   std::string redis_url = "redis://127.0.0.1:6379";

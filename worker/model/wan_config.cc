@@ -118,9 +118,10 @@ WanConfig parse(const json& object, const std::string& origin) {
             origin + ": patch_size " + patch->dump() + " is not supported, only [1,2,2]");
   }
   for (const char* key : {"image_dim", "added_kv_proj_dim", "pos_embed_seq_len"}) {
-    require(keys.find(key) == nullptr,
-            ErrorCode::kUnimplemented,
-            origin + ": " + key + " is set: models with an image encoder branch are not supported");
+    require(
+        keys.find(key) == nullptr,
+        ErrorCode::kUnimplemented,
+        origin + ": " + key + " is set: this is Wan2.1-I2V, which has an image encoder and is recognised and not served");
   }
   if (const json* norm = keys.find("qk_norm")) {
     require(*norm == "rms_norm_across_heads",

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "core/base/log.h"
 
@@ -21,12 +23,40 @@ struct ComponentClasses {
 const std::vector<ComponentClasses>& supported_components() {
   static const std::vector<ComponentClasses> kComponents = {
       {"transformer", {"WanTransformer3DModel"}},
+      {"transformer_2", {"WanTransformer3DModel"}},
       {"vae", {"AutoencoderKLWan"}},
       {"text_encoder", {"UMT5EncoderModel"}},
       {"tokenizer", {"T5TokenizerFast", "T5Tokenizer"}},
       {"scheduler", scheduler_classes()},
   };
   return kComponents;
+}
+
+// Models that are known by name, so that the refusal can say what it is.
+struct KnownModel {
+  const char* class_name;  // of a pipeline or a component
+  const char* model;
+};
+constexpr KnownModel kNotServed[] = {
+    {"WanVACEPipeline", "Wan VACE"},
+    {"WanVACETransformer3DModel", "Wan VACE"},
+    {"WanAnimatePipeline", "Wan2.2-Animate"},
+    {"WanAnimateTransformer3DModel", "Wan2.2-Animate"},
+    {"WanSpeechToVideoPipeline", "Wan2.2-S2V"},
+    {"WanS2VTransformer3DModel", "Wan2.2-S2V"},
+    {"WanVideoToVideoPipeline", "the video-to-video pipeline of Wan2.1"},
+    {"CLIPVisionModel", "Wan2.1-I2V, which has an image encoder"},
+    {"CLIPVisionModelWithProjection", "Wan2.1-I2V, which has an image encoder"},
+};
+
+// ": this is Wan VACE, which is not served", or nothing.
+std::string known_as(const json& class_name) {
+  for (const KnownModel& known : kNotServed) {
+    if (class_name == known.class_name) {
+      return std::string(": this is ") + known.model + ", which is recognised and not served";
+    }
+  }
+  return "";
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -45,48 +75,121 @@ bool is_absent(const json& value) {
   return value.is_null() || (is_component(value) && value[0].is_null() && value[1].is_null());
 }
 
+bool has_component(const json& index, const char* name) {
+  return index.contains(name) && !is_absent(index.at(name));
+}
+
 Status check_index(const json& index, const std::string& origin) {
   const auto refuse = [&](const std::string& what) { return Error{ErrorCode::kUnimplemented, origin + ": " + what}; };
   if (!index.is_object()) {
     return Error{ErrorCode::kDataLoss, origin + ": not a JSON object"};
   }
-  const std::string pipeline = index.value("_class_name", "");
+  const json pipeline = index.value("_class_name", json());
   if (pipeline != "WanPipeline" && pipeline != "WanImageToVideoPipeline") {
-    return refuse("_class_name '" + pipeline + "' is not supported, only WanPipeline and WanImageToVideoPipeline");
+    return refuse("_class_name " + pipeline.dump() + " is not supported, only WanPipeline and WanImageToVideoPipeline" +
+                  known_as(pipeline));
   }
   for (const auto& [key, value] : index.items()) {
-    if (key.starts_with('_') || !is_component(value) || is_absent(value)) {
+    // The processor resizes the pictures for the encoder; here they come in the clip's size.
+    if (key.starts_with('_') || !is_component(value) || is_absent(value) || key == "image_processor") {
       continue;
     }
     const auto known = std::ranges::find_if(supported_components(), [&](const auto& c) { return key == c.component; });
     if (known == supported_components().end()) {
-      return refuse("component " + key + " " + value.dump() + " is not supported" +
-                    (key == "transformer_2" ? " (checkpoints of two experts)" : ""));
+      return refuse("component " + key + " " + value.dump() + " is not supported" + known_as(value[1]));
     }
     if (!value[1].is_string() || std::ranges::find(known->classes, value[1].get<std::string>()) == known->classes.end()) {
-      return refuse("component " + key + " is a " + value[1].dump() + ", supported is " + joined(known->classes));
+      return refuse("component " + key + " is a " + value[1].dump() + ", supported is " + joined(known->classes) +
+                    known_as(value[1]));
     }
   }
   for (const auto& [component, classes] : supported_components()) {
-    if (!index.contains(component) || is_absent(index.at(component))) {
+    if (component != std::string_view("transformer_2") && !has_component(index, component)) {
       return Error{ErrorCode::kDataLoss, origin + ": component " + component + " is missing"};
     }
-  }
-  if (index.contains("boundary_ratio") && index["boundary_ratio"].is_number()) {
-    // Freshly converted Wan 2.1 models carry the number by mistake; without a second expert there is nothing to switch to.
-    log::warn("boundary_ratio without a second transformer ignored", {{"file", origin}});
   }
   return {};
 }
 
-// Defaults of a request, as the publishers of the two models recommend them.
-void set_defaults(ModelDescription& description, bool wan22) {
-  description.architecture = wan22 ? "Wan2.2-TI2V" : "Wan2.1-T2V";
-  description.default_width = wan22 ? 1280 : 832;
-  description.default_height = wan22 ? 704 : 480;
-  description.default_fps = wan22 ? 24 : 16;
-  description.default_steps = 50;
-  description.default_guidance_scale = 5.0;
+// How the channels of transformers and autoencoder fit together says how a model takes pictures.
+Result<Conditioning> conditioning_of(const Checkpoint& checkpoint, bool expand_timesteps) {
+  const std::int64_t z = checkpoint.vae.z_dim;
+  std::vector<bool> with_image;
+  for (const TransformerPart& part : checkpoint.transformers) {
+    const WanConfig& dit = part.config;
+    with_image.push_back(dit.in_channels == kTemporalScale + 2 * z);
+    if (dit.out_channels != z || (dit.in_channels != z && !with_image.back())) {
+      return Error{ErrorCode::kDataLoss,
+                   (part.files / "config.json").string() + ": " + std::to_string(dit.in_channels) + " channels in and " +
+                       std::to_string(dit.out_channels) + " out do not fit the " + std::to_string(z) +
+                       " latent channels of " + (checkpoint.folder / "vae" / "config.json").string() +
+                       " (a Wan of another kind, or the autoencoder of another Wan)"};
+    }
+  }
+  if (with_image.front() != with_image.back()) {
+    return Error{ErrorCode::kDataLoss, checkpoint.folder.string() + ": only one of the two transformers takes an image"};
+  }
+  return with_image.front() ? Conditioning::kInputChannels
+         : expand_timesteps ? Conditioning::kCleanPrefix
+                            : Conditioning::kNone;
+}
+
+std::string encoding_of(const Checkpoint& checkpoint) {
+  for (const TransformerPart& part : checkpoint.transformers) {
+    if (part.config.camera) {
+      return part.config.camera->name;
+    }
+  }
+  return "merope";
+}
+
+// Defaults of a request, as the publishers of each family recommend them.
+struct Family {
+  const char* architecture;
+  int width, height, fps, steps;
+  double guidance_scale;
+};
+constexpr Family kTextToVideo = {"Wan2.1-T2V", 832, 480, 16, 50, 5.0};
+constexpr Family kTextImageToVideo = {"Wan2.2-TI2V", 1280, 704, 24, 50, 5.0};
+constexpr Family kTextToVideoExperts = {"Wan2.2-T2V-A14B", 1280, 720, 16, 40, 4.0};
+constexpr Family kImageToVideoExperts = {"Wan2.2-I2V-A14B", 1280, 720, 16, 40, 3.5};
+
+const Family& family_of(const Checkpoint& checkpoint) {
+  if (checkpoint.conditioning == Conditioning::kInputChannels) {
+    return kImageToVideoExperts;
+  }
+  if (checkpoint.transformers.size() == 2) {
+    return kTextToVideoExperts;
+  }
+  return checkpoint.vae.residual ? kTextImageToVideo : kTextToVideo;
+}
+
+void set_defaults(ModelDescription& description, const Checkpoint& checkpoint) {
+  const Family& family = family_of(checkpoint);
+  description.architecture = family.architecture;
+  description.default_width = family.width;
+  description.default_height = family.height;
+  description.default_fps = family.fps;
+  description.default_steps = family.steps;
+  description.default_guidance_scale = family.guidance_scale;
+}
+
+// The fraction of the training timesteps from which on the first transformer works; nothing for a model of one.
+Result<std::optional<double>> read_boundary(const json& index, const std::string& origin) {
+  const json value = index.value("boundary_ratio", json());
+  if (!has_component(index, "transformer_2")) {
+    if (value.is_number()) {
+      // Freshly converted Wan 2.1 models carry the number by mistake; without a second expert there is nothing to switch to.
+      log::warn("boundary_ratio without a second transformer ignored", {{"file", origin}});
+    }
+    return std::optional<double>();
+  }
+  if (!value.is_number() || value.get<double>() <= 0 || value.get<double>() >= 1) {
+    return Error{ErrorCode::kDataLoss,
+                 origin + ": boundary_ratio is " + value.dump() +
+                     ", but with transformer_2 it must be between 0 and 1 to say where that takes over"};
+  }
+  return std::optional(value.get<double>());
 }
 
 Status read_own_settings(const json& index, ModelDescription& description, const std::string& origin) {
@@ -141,12 +244,17 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& folder) {
 
   Checkpoint checkpoint;
   checkpoint.folder = folder;
-  const auto flag = index.find("expand_timesteps");
-  checkpoint.expand_timesteps = flag != index.end() && flag->is_boolean() && flag->get<bool>();
-
-  const std::string transformer = (folder / "transformer" / "config.json").string();
-  MEROPE_ASSIGN_OR_RETURN(const std::string transformer_text, read_text_file(transformer));
-  MEROPE_ASSIGN_OR_RETURN(checkpoint.transformer, parse_wan_config(transformer_text, transformer));
+  MEROPE_ASSIGN_OR_RETURN(const std::optional<double> boundary, read_boundary(index, origin));
+  checkpoint.boundary_ratio = boundary.value_or(0);
+  for (const char* name : {"transformer", "transformer_2"}) {
+    if (has_component(index, name)) {
+      const std::filesystem::path files = folder / name;
+      const std::string config = (files / "config.json").string();
+      MEROPE_ASSIGN_OR_RETURN(const std::string config_text, read_text_file(config));
+      MEROPE_ASSIGN_OR_RETURN(WanConfig transformer, parse_wan_config(config_text, config));
+      checkpoint.transformers.push_back({std::move(transformer), files});
+    }
+  }
   const std::string vae = (folder / "vae" / "config.json").string();
   MEROPE_ASSIGN_OR_RETURN(const std::string vae_text, read_text_file(vae));
   MEROPE_ASSIGN_OR_RETURN(checkpoint.vae, parse_vae_config(vae_text, vae));
@@ -158,20 +266,16 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& folder) {
   }
   checkpoint.scheduler = *settings;
 
-  const WanConfig& dit = checkpoint.transformer;
-  if (dit.in_channels != checkpoint.vae.z_dim || dit.out_channels != checkpoint.vae.z_dim) {
-    return Error{ErrorCode::kDataLoss,
-                 transformer + ": " + std::to_string(dit.in_channels) + " channels in and " +
-                     std::to_string(dit.out_channels) + " out do not fit the " + std::to_string(checkpoint.vae.z_dim) +
-                     " latent channels of " + vae};
-  }
+  const auto flag = index.find("expand_timesteps");
+  const bool expand_timesteps = flag != index.end() && flag->is_boolean() && flag->get<bool>();
+  MEROPE_ASSIGN_OR_RETURN(checkpoint.conditioning, conditioning_of(checkpoint, expand_timesteps));
   ModelDescription& description = checkpoint.description;
   description.name = folder_name(folder);
-  description.encodings = {dit.camera ? dit.camera->name : "merope"};
+  description.encodings = {encoding_of(checkpoint)};
   description.size_multiple = static_cast<int>(checkpoint.vae.spatial_scale() * kPatch);
   description.default_shift = checkpoint.scheduler.shift;
   description.default_solver = checkpoint.scheduler.solver;
-  set_defaults(description, checkpoint.vae.residual);
+  set_defaults(description, checkpoint);
   MEROPE_RETURN_IF_ERROR(read_own_settings(index, description, origin));
   return checkpoint;
 }

@@ -1,6 +1,6 @@
 // A model folder in the diffusers layout: what model_index.json says of it, before any weight is read.
 //
-//   model_index.json   transformer/   vae/   text_encoder/   tokenizer/   scheduler/
+//   model_index.json   transformer/   [transformer_2/]   vae/   text_encoder/   tokenizer/   scheduler/
 //
 // The optional object "_merope" of model_index.json is ours: "name", "trained" (false: deterministic weights whose pictures
 // mean nothing) and the defaults of requests "width", "height", "fps", "steps", "guidance_scale". Diffusers ignores it.
@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "worker/model/vae/vae_config.h"
@@ -16,18 +17,32 @@
 
 namespace merope::worker {
 
+// A transformer and the folder of its weights.
+struct TransformerPart {
+  WanConfig config;
+  std::filesystem::path files;
+};
+
+// How a model takes conditioning frames.
+enum class Conditioning {
+  kNone,           // it does not
+  kCleanPrefix,    // they stay clean among the noisy frames, with timesteps of their own: optional
+  kInputChannels,  // as channels of its input (image_condition()): needed
+};
+
 struct Checkpoint {
   std::filesystem::path folder;
   ModelDescription description;
-  // Whether the model was trained with a timestep per token, which a clean prefix needs.
-  bool expand_timesteps = false;
-  WanConfig transformer;
+  Conditioning conditioning = Conditioning::kNone;
+  // One, or two experts: the first for timesteps from the boundary up, the second for those below it.
+  std::vector<TransformerPart> transformers;
+  double boundary_ratio = 0;  // of the number of training timesteps
   VaeConfig vae;
   SchedulerSettings scheduler;
 };
 
 // kNotFound when the folder or a file is not there; kUnimplemented, by name, for a pipeline, component or class that is not
-// built (a second transformer, an image encoder, another scheduler); kDataLoss for values that do not fit together.
+// built (an image encoder, VACE, another scheduler); kDataLoss for values that do not fit together.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& folder);
 
 // The whole file as text; kNotFound when there is none.

@@ -21,4 +21,10 @@ media::RgbFrames to_rgb_frames(const at::Tensor& pixels);
 // before every latent frame and reports it as a step of Stage::kEncode.
 Result<at::Tensor> encode_prefix(const WanVae& vae, const media::RgbFrames& frames, GenerationObserver& observer);
 
+// What a model with extra input channels sees of its first frames, [1, 4 + z_dim, f, h, w] fp32: four channels that are 1
+// where an RGB frame of the latent frame is given and 0 elsewhere (the first latent frame has one RGB frame, which stands
+// for all four), then the normalised latents of the clip whose other frames are middle grey. pixels: [1, 3, 4n+1, H, W] of
+// the n_frames of the clip. Asks and reports as encode_prefix does, for every latent frame of the clip.
+Result<at::Tensor> image_condition(const WanVae& vae, const at::Tensor& pixels, int n_frames, GenerationObserver& observer);
+
 }  // namespace merope::worker

@@ -12,13 +12,23 @@ at::Tensor token_timestep_index(const TokenGrid& grid, std::int64_t n_clean, at:
   return (frame >= n_clean).to(at::kLong);
 }
 
-// Row 0: the timestep of clean tokens; row i + 1: that of step i.
-TimeConditioning embed_timesteps(const WanDit& model, const SamplingPlan& plan) {
+// A transformer and what it computes once for all its steps.
+struct AtWork {
+  const WanDit* model = nullptr;
+  TimeConditioning time;            // row 0: the timestep of clean tokens; row i + 1: that of step i
+  std::vector<TextContext> passes;  // the prompt comes first
+};
+
+AtWork at_work(const Expert& expert, const SamplingPlan& plan, const DenoiseInputs& inputs) {
   std::vector<float> timesteps = {0.0F};
   for (const SolverStep& step : plan) {
     timesteps.push_back(step.timestep);
   }
-  return model.embed_timesteps(at::tensor(timesteps));
+  AtWork result{expert.model, expert.model->embed_timesteps(at::tensor(timesteps)), {expert.text}};
+  if (inputs.n_prompts == 2 && !inputs.one_pass) {
+    result.passes = {expert.text.prompt(0), expert.text.prompt(1)};
+  }
+  return result;
 }
 
 }  // namespace
@@ -37,25 +47,32 @@ Result<at::Tensor> denoise(const WanDit& model,
   const auto with_prefix = [&](const at::Tensor& generated) {
     return n_clean > 0 ? at::cat({prefix, generated}, 2) : generated;
   };
-  const TimeConditioning time = embed_timesteps(model, plan);
-  // One pass for each; the prompt comes first.
-  std::vector<TextContext> passes = {inputs.text};
-  if (inputs.n_prompts == 2 && !inputs.one_pass) {
-    passes = {inputs.text.prompt(0), inputs.text.prompt(1)};
-  }
+  const at::Tensor condition = inputs.condition.defined() ? inputs.condition.to(device) : at::Tensor();
+  const auto model_input = [&](const at::Tensor& generated) {
+    const at::Tensor clip = with_prefix(generated);
+    return condition.defined() ? at::cat({clip, condition}, 1) : clip;
+  };
   const std::int64_t batch = inputs.one_pass ? inputs.n_prompts : 1;
+  AtWork working = at_work({&model, inputs.text}, plan, inputs);
+  bool taken_over = !inputs.low_noise;
 
   at::Tensor latents = inputs.noise.slice(2, n_clean).to(device);
   SolverRun<at::Tensor> run(plan);
   while (!run.finished()) {
+    if (!taken_over && run.step().timestep < inputs.low_noise->boundary) {
+      working = {};
+      MEROPE_ASSIGN_OR_RETURN(const Expert second, inputs.low_noise->enter());
+      working = at_work(second, plan, inputs);
+      taken_over = true;
+    }
     const auto row = static_cast<std::int64_t>(run.index()) + 1;
     const NoiseLevel noise =
-        n_clean > 0 ? NoiseLevel{time.rows({0, row}), index} : NoiseLevel{time.rows({row}), at::Tensor()};
-    const at::Tensor noisy = with_prefix(latents).expand({batch, -1, -1, -1, -1});
+        n_clean > 0 ? NoiseLevel{working.time.rows({0, row}), index} : NoiseLevel{working.time.rows({row}), at::Tensor()};
+    const at::Tensor noisy = model_input(latents).expand({batch, -1, -1, -1, -1});
     std::vector<at::Tensor> velocities;
-    for (const TextContext& text : passes) {
+    for (const TextContext& text : working.passes) {
       MEROPE_RETURN_IF_ERROR(observer.may_continue());
-      velocities.push_back(model.forward(noisy, noise, text, rope, inputs.camera).slice(2, n_clean).to(at::kFloat));
+      velocities.push_back(working.model->forward(noisy, noise, text, rope, inputs.camera).slice(2, n_clean).to(at::kFloat));
     }
     at::Tensor velocity = at::cat(velocities);
     if (inputs.n_prompts == 2) {

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <thread>
+#include <vector>
 
 #include "core/base/log.h"
 #include "kernels/cpu/thread_pool.h"
@@ -61,17 +62,22 @@ Result<std::unique_ptr<GenerationEngine>> open(const EngineOptions& options) {
 
   const at::ScalarType dtype = device.is_cpu() ? at::kFloat : at::kBFloat16;
   MEROPE_ASSIGN_OR_RETURN(PromptEncoder text, PromptEncoder::open(options.model, device, dtype));
-  if (text.text_dim() != checkpoint.transformer.text_dim) {
+  const WanConfig& config = checkpoint.transformers.front().config;
+  if (text.text_dim() != config.text_dim) {
     return Error{ErrorCode::kDataLoss,
                  (options.model / "text_encoder" / "config.json").string() + ": d_model " + std::to_string(text.text_dim()) +
-                     " is not the transformer's text_dim " + std::to_string(checkpoint.transformer.text_dim)};
+                     " is not the transformer's text_dim " + std::to_string(config.text_dim)};
   }
   MEROPE_ASSIGN_OR_RETURN(WanVae vae, load_component<WanVae>(checkpoint.vae, options.model / "vae", device, at::kFloat));
-  MEROPE_ASSIGN_OR_RETURN(WanDit dit,
-                          load_component<WanDit>(checkpoint.transformer, options.model / "transformer", device, dtype));
+  std::vector<Experts::Member> members;
+  for (const TransformerPart& part : checkpoint.transformers) {
+    MEROPE_ASSIGN_OR_RETURN(std::unique_ptr<const CheckpointWeights> weights, CheckpointWeights::open(part.files));
+    members.push_back({part.config, std::move(weights)});
+  }
+  MEROPE_ASSIGN_OR_RETURN(Experts experts, Experts::load(std::move(members), device, dtype, options.experts));
 
   const ModelDescription& description = checkpoint.description;
-  if (!checkpoint.transformer.camera) {
+  if (experts.camera() == nullptr) {
     // The same as a camera branch in its initial state, whose output is zero.
     log::warn("the checkpoint has no camera branch: the trajectory does not steer the video", {{"model", description.name}});
   }
@@ -85,13 +91,14 @@ Result<std::unique_ptr<GenerationEngine>> open(const EngineOptions& options) {
              {"dtype", at::toString(dtype)},
              {"threads", n_threads},
              {"kernels", device.is_cpu() ? kernels.table->name : "none"},
-             {"blocks", checkpoint.transformer.n_layers},
-             {"width", checkpoint.transformer.dim()},
-             {"camera_blocks", checkpoint.transformer.camera ? checkpoint.transformer.camera->injection_blocks.size() : 0}});
+             {"transformers", experts.size()},
+             {"blocks", config.n_layers},
+             {"width", config.dim()},
+             {"camera_blocks", experts.camera() != nullptr ? experts.camera()->injection_blocks.size() : 0}});
   WanParts parts{std::move(checkpoint),
                  std::move(text),
                  std::move(vae),
-                 std::move(dit),
+                 std::move(experts),
                  kernels.table,
                  std::make_unique<kernels::ThreadPool>(n_threads)};
   return std::unique_ptr<GenerationEngine>(std::make_unique<WanPipeline>(std::move(parts)));

@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "worker/engine.h"
+#include "worker/pipeline/expert_residency.h"
 
 namespace merope::worker {
 
@@ -14,6 +15,7 @@ struct EngineOptions {
   std::filesystem::path model;  // a folder in the diffusers layout
   std::string device = "cpu";   // "cpu", "cuda" (the first device) or "cuda:<n>"
   int threads = 0;              // of ATen and of the CPU kernels, which never run at once; 0: one per core
+  ExpertResidency experts = ExpertResidency::kAuto;  // of a model of two transformers
 };
 
 // Reads and checks everything, moves the weights to the device and logs the configuration once. On the CPU everything is

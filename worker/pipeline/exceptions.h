@@ -13,8 +13,8 @@
 namespace merope::worker {
 
 // Runs a function that returns a Result and turns what it throws into an error: no memory is kResourceExhausted; an error of
-// the device itself is kUnavailable, because a CUDA context that has failed once fails for ever and only a new process helps;
-// the rest is kInternal. `what` names the action ("loading models/wan").
+// the device itself is kUnavailable, because a CUDA context that has failed once fails for ever and only a new process
+// helps; the rest is kInternal. `what` names the action ("loading models/wan").
 template <typename Function>
 auto errors_from_exceptions(const std::string& what, Function&& function) -> decltype(function()) {
   try {

@@ -36,7 +36,7 @@ class StageClock {
 }  // namespace
 
 std::string WanPipeline::device() const {
-  return parts_.dit.device().str();
+  return parts_.experts.device().str();
 }
 
 Result<GenerationReport> WanPipeline::generate(const GenerationSpec& spec,
@@ -71,19 +71,22 @@ Status WanPipeline::check(const GenerationSpec& spec, const media::RgbFrames& co
                             std::to_string(conditioning.height) + " for a clip of " + std::to_string(spec.width) + " x " +
                             std::to_string(spec.height));
   }
-  if (n > 0 && !parts_.checkpoint.expand_timesteps) {
-    return invalid_argument("conditioning: model " + model.name + " (" + model.architecture +
-                            ") has one timestep for all frames and takes no conditioning frames");
+  const std::string which = "conditioning: model " + model.name + " (" + model.architecture + ") ";
+  if (n > 0 && parts_.checkpoint.conditioning == Conditioning::kNone) {
+    return invalid_argument(which + "has one timestep for all frames and takes no conditioning frames");
+  }
+  if (n == 0 && parts_.checkpoint.conditioning == Conditioning::kInputChannels) {
+    return invalid_argument(which + "makes a video from a picture and needs at least one conditioning frame");
   }
   return {};
 }
 
 Result<std::unique_ptr<CameraAttention>> WanPipeline::camera_attention(const GenerationSpec& spec,
                                                                        const TokenGrid& grid) const {
-  if (!parts_.dit.config().camera) {
+  if (parts_.experts.camera() == nullptr) {
     return std::unique_ptr<CameraAttention>();
   }
-  const CameraBranchConfig& branch = *parts_.dit.config().camera;
+  const CameraBranchConfig& branch = *parts_.experts.camera();
   const std::vector<camera::TrajectoryFrame> cameras = camera::latent_cameras(spec.trajectory);
   const camera::TokenGrid per_camera{static_cast<int>(grid.rows), static_cast<int>(grid.columns)};
   MEROPE_ASSIGN_OR_RETURN(camera::EncodingTables tables,
@@ -92,12 +95,12 @@ Result<std::unique_ptr<CameraAttention>> WanPipeline::camera_attention(const Gen
     log::warn("tokens outside their lens got a substitute ray",
               {{"tokens", tables.n_invalid_rays}, {"of", tables.n_tokens}});
   }
-  return make_camera_attention(std::move(tables), parts_.dit.device(), {parts_.cpu_kernels, parts_.threads.get()});
+  return make_camera_attention(std::move(tables), parts_.experts.device(), {parts_.cpu_kernels, parts_.threads.get()});
 }
 
 Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
                                           const media::RgbFrames& conditioning,
-                                          GenerationObserver& observer) const {
+                                          GenerationObserver& observer) {
   MEROPE_RETURN_IF_ERROR(check(spec, conditioning));
   const std::int64_t scale = parts_.checkpoint.vae.spatial_scale();
   const std::int64_t n_latent_frames = (spec.n_frames - 1) / kTemporalScale + 1;
@@ -109,6 +112,7 @@ Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
   MEROPE_ASSIGN_OR_RETURN(
       const SamplingPlan plan,
       make_sampling_plan(with_request(parts_.checkpoint.scheduler, spec.solver, spec.sigma_grid, spec.shift), spec.steps));
+  MEROPE_ASSIGN_OR_RETURN(const WanDit* const dit, parts_.experts.use(0));
   observer.progress(Stage::kPrepare, 1, 1);
   clock.lap(Stage::kPrepare);
 
@@ -125,10 +129,13 @@ Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
     encoded.push_back(parts_.text.encode(prompt, kTextRows));
     observer.progress(Stage::kText, static_cast<int>(encoded.size()), static_cast<int>(prompts.size()));
   }
-  inputs.text = parts_.dit.encode_text(stack_prompts(encoded), kTextRows);
+  const at::Tensor states = stack_prompts(encoded);
+  inputs.text = dit->encode_text(states, kTextRows);
   clock.lap(Stage::kText);
 
-  if (conditioning.n_frames > 0) {
+  if (parts_.checkpoint.conditioning == Conditioning::kInputChannels) {
+    MEROPE_ASSIGN_OR_RETURN(inputs.condition, image_condition(parts_.vae, to_pixels(conditioning), spec.n_frames, observer));
+  } else if (conditioning.n_frames > 0) {
     MEROPE_ASSIGN_OR_RETURN(inputs.prefix, encode_prefix(parts_.vae, conditioning, observer));
   }
   clock.lap(Stage::kEncode);
@@ -138,7 +145,14 @@ Result<GenerationReport> WanPipeline::run(const GenerationSpec& spec,
   inputs.guidance_scale = spec.guidance_scale;
   inputs.one_pass = grid.n_tokens() <= kOnePassTokens;
   inputs.camera = camera.get();
-  MEROPE_ASSIGN_OR_RETURN(const at::Tensor latents, denoise(parts_.dit, plan, inputs, observer));
+  if (parts_.experts.size() == 2) {
+    inputs.low_noise = LowNoiseExpert{parts_.checkpoint.boundary_ratio * parts_.checkpoint.scheduler.n_train_timesteps,
+                                      [this, &states]() -> Result<Expert> {
+                                        MEROPE_ASSIGN_OR_RETURN(const WanDit* const second, parts_.experts.use(1));
+                                        return Expert{second, second->encode_text(states, kTextRows)};
+                                      }};
+  }
+  MEROPE_ASSIGN_OR_RETURN(const at::Tensor latents, denoise(*dit, plan, inputs, observer));
   clock.lap(Stage::kDenoise);
   // Numbers that ran away make a black or grey clip that looks like a success.
   if (!latents.sum(at::kDouble).isfinite().item<bool>()) {

@@ -7,8 +7,8 @@
 #include "worker/engine.h"
 #include "worker/model/kernels_bridge.h"
 #include "worker/model/vae/wan_vae.h"
-#include "worker/model/wan_dit.h"
 #include "worker/pipeline/checkpoint.h"
+#include "worker/pipeline/experts.h"
 #include "worker/pipeline/prompt_encoder.h"
 
 namespace merope::worker {
@@ -26,7 +26,7 @@ struct WanParts {
   Checkpoint checkpoint;
   PromptEncoder text;
   WanVae vae;
-  WanDit dit;
+  Experts experts;
   const kernels::KernelTable* cpu_kernels = nullptr;
   std::unique_ptr<kernels::ParallelFor> threads;
 };
@@ -46,7 +46,7 @@ class WanPipeline final : public GenerationEngine {
   Status check(const GenerationSpec& spec, const media::RgbFrames& conditioning) const;
   Result<GenerationReport> run(const GenerationSpec& spec,
                                const media::RgbFrames& conditioning,
-                               GenerationObserver& observer) const;
+                               GenerationObserver& observer);
   // Null when the checkpoint has no camera branch.
   Result<std::unique_ptr<CameraAttention>> camera_attention(const GenerationSpec& spec, const TokenGrid& grid) const;
 

@@ -43,10 +43,10 @@ def parameters(model):
     return {name: p for name, p in model.named_parameters() if name != TIED}
 
 
-def filled(model):
-    """The k-th parameter in byte order of the names gets f(u(k, i))."""
+def filled(model, first=0):
+    """The k-th parameter in byte order of the names, counted from `first`, gets f(u(k, i))."""
     own = parameters(model)
-    for k, name in enumerate(sorted(own, key=str.encode)):
+    for k, name in enumerate(sorted(own, key=str.encode), first):
         parameter = own[name]
         u = hashed(k, parameter.numel())
         if name.endswith("scale_shift_table"):

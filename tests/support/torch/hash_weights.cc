@@ -48,9 +48,9 @@ at::Tensor hash_input(std::uint64_t j, at::IntArrayRef shape) {
   return tensor;
 }
 
-std::map<std::string, at::Tensor> hash_weights(const Shapes& shapes) {
+std::map<std::string, at::Tensor> hash_weights(const Shapes& shapes, std::uint64_t first) {
   std::map<std::string, at::Tensor> tensors;
-  std::uint64_t k = 0;
+  std::uint64_t k = first;
   for (const auto& [name, shape] : shapes) {
     at::Tensor tensor = at::empty(shape, at::kFloat);
     float* values = tensor.data_ptr<float>();

@@ -22,8 +22,8 @@ at::Tensor hash_input(std::uint64_t j, at::IntArrayRef shape);
 
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;  // sorted by name, as the rules want
 
-// Fills every named shape: the k-th name in byte order gets f(u(k, i)), f by the kind of the tensor.
-std::map<std::string, at::Tensor> hash_weights(const Shapes& shapes);
+// Fills every named shape: the k-th name in byte order, counted from `first`, gets f(u(k, i)), f by the kind of the tensor.
+std::map<std::string, at::Tensor> hash_weights(const Shapes& shapes, std::uint64_t first = 0);
 
 // A WeightSource over tensors in memory.
 class MapWeightSource final : public WeightSource {

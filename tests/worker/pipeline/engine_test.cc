@@ -285,14 +285,30 @@ TEST_F(Engine, SaysWhatIsWrongWithACheckpoint) {
        [](const fs::path& m) { replace_in(m / "model_index.json", "\"WanPipeline\"", "\"StableDiffusionPipeline\""); },
        ErrorCode::kUnimplemented,
        "StableDiffusionPipeline"},
-      {"two_experts",
+      {"two_experts_without_boundary",
        [](const fs::path& m) {
          replace_in(m / "model_index.json",
                     "\"transformer_2\": [\n    null,\n    null",
                     "\"transformer_2\": [\"diffusers\", \"WanTransformer3DModel\"");
        },
+       ErrorCode::kDataLoss,
+       "boundary_ratio"},
+      {"vace",
+       [](const fs::path& m) { replace_in(m / "model_index.json", "\"WanPipeline\"", "\"WanVACEPipeline\""); },
        ErrorCode::kUnimplemented,
-       "transformer_2"},
+       "Wan VACE, which is recognised and not served"},
+      {"animate",
+       [](const fs::path& m) {
+         replace_in(m / "model_index.json", "\"WanTransformer3DModel\"", "\"WanAnimateTransformer3DModel\"");
+       },
+       ErrorCode::kUnimplemented,
+       "Wan2.2-Animate, which is recognised and not served"},
+      {"image_encoder",
+       [](const fs::path& m) {
+         replace_in(m / "model_index.json", "{", "{\"image_encoder\": [\"transformers\", \"CLIPVisionModel\"],");
+       },
+       ErrorCode::kUnimplemented,
+       "Wan2.1-I2V, which has an image encoder"},
       {"other_vae",
        [](const fs::path& m) { replace_in(m / "model_index.json", "AutoencoderKLWan", "AutoencoderKL"); },
        ErrorCode::kUnimplemented,
