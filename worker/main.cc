@@ -18,7 +18,7 @@ namespace {
 
 // The OpenMP library reads this when it is loaded, before main(): so the program starts itself once more. Threads that spin
 // between two parallel regions take the cores from the encoder, the server and Redis on the same machine: on two busy cores
-// a clip of 512x288 took twice, one of 128x64 ten times as long.
+// denoising a clip of 512x288 took twice as long, one of 128x64 more than ten times.
 void let_idle_threads_sleep(char** argv) {
   std::error_code no_proc;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", no_proc);
