@@ -25,9 +25,7 @@ class BadInput(harness.EndToEndTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.shared = harness.Service(cls.folder, cls.model)
-        cls.addClassCleanup(cls.shared.end)
-        cls.shared.start()
+        cls.share_service()
 
     def write(self, name, content):
         path = self.test_folder / name

@@ -24,9 +24,7 @@ class FirstClip(harness.EndToEndTest):
         # Long enough that it is still running when it is interrupted or cancelled.
         cls.long_request = ["--shape", "straight:10m,turn:30deg", "--frames", 49, "--size", "128x64", "--steps", 200]
         cls.short_request = ["--shape", "straight:10m", "--frames", 5, "--size", "64x64", "--steps", 2, "--seed", 3]
-        cls.shared = harness.Service(cls.folder, cls.model, "--log-level", "debug")
-        cls.addClassCleanup(cls.shared.end)
-        cls.shared.start()
+        cls.share_service("--log-level", "debug")
 
     def make(self, output, path):
         answer = self.shared.cli("submit", *self.request, "--output", output, "-o", path)

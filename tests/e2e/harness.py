@@ -318,6 +318,13 @@ class EndToEndTest(unittest.TestCase):
         cls.model = cls.folder / "checkpoint"
         make_checkpoint(cls.model)
 
+    @classmethod
+    def share_service(cls, *arguments):
+        """Starts the service that all tests of the class use, cls.shared."""
+        cls.shared = Service(cls.folder, cls.model, *arguments)
+        cls.addClassCleanup(cls.shared.end)
+        cls.shared.start()
+
     def setUp(self):
         super().setUp()
         # Short, as the path of a Unix socket must be.

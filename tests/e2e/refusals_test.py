@@ -36,9 +36,7 @@ class Refusals(harness.EndToEndTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.shared = harness.Service(cls.folder, cls.model)
-        cls.addClassCleanup(cls.shared.end)
-        cls.shared.start()
+        cls.share_service()
         cls.client = merope.Client(cls.shared.address)
         cls.addClassCleanup(cls.client.close)
 
