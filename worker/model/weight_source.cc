@@ -6,6 +6,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "worker/model/finite.h"
+
 namespace merope::worker {
 namespace {
 
@@ -13,6 +15,25 @@ std::string shape_text(at::IntArrayRef shape) {
   std::ostringstream text;
   text << shape;
   return text.str();
+}
+
+// stored * scale, multiplied in fp32 and rounded once. Some rows at a time: the fp32 values of a large layer would be as
+// much memory again as the layer.
+at::Tensor scaled(const at::Tensor& stored, const at::Tensor& scale, at::ScalarType dtype) {
+  at::Tensor result = at::empty(stored.sizes(), stored.options().dtype(dtype));
+  if (stored.dim() == 0) {
+    return result.copy_(stored.to(at::kFloat) * scale.reshape({}));
+  }
+  constexpr std::int64_t kRows = 256;
+  const bool per_row = scale.numel() > 1;
+  for (std::int64_t row = 0; row < stored.size(0); row += kRows) {
+    const std::int64_t n = std::min(kRows, stored.size(0) - row);
+    const at::Tensor factor = per_row ? scale.narrow(0, row, n) : scale;
+    std::vector<std::int64_t> per_row_shape(static_cast<std::size_t>(stored.dim()), 1);
+    per_row_shape.front() = factor.numel();
+    result.narrow(0, row, n).copy_(stored.narrow(0, row, n).to(at::kFloat) * factor.reshape(per_row_shape));
+  }
+  return result;
 }
 
 }  // namespace
@@ -40,10 +61,21 @@ at::Tensor WeightReader::tensor(const std::string& name, at::IntArrayRef shape, 
                         source_.origin(name));
     return at::zeros(shape, options);
   }
-  at::Tensor converted = stored->to(options.device(), dtype);
-  // A sum is finite only when every term is; it reads the weights once and allocates nothing.
-  if (!converted.sum(at::kDouble).isfinite().item<bool>()) {
+  std::optional<at::Tensor> scale;
+  try {
+    scale = source_.scale(name);
+  } catch (const std::runtime_error& error) {
+    problems_.push_back(name + " " + error.what() + ", in " + source_.origin(name));
+  }
+  if (!all_finite(*stored) || (scale && !all_finite(*scale))) {
     problems_.push_back(name + " holds NaN or infinity in " + source_.origin(name));
+  }
+  at::Tensor converted = device_.is_meta() ? at::empty(shape, options)
+                         : scale           ? scaled(*stored, *scale, dtype).to(device_)
+                                           : stored->to(device_, dtype);
+  if (!converted.is_alias_of(*stored)) {
+    stored.reset();
+    source_.release(name);
   }
   return converted;
 }

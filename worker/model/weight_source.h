@@ -20,13 +20,17 @@ class WeightSource {
   // On the CPU, in the stored dtype; may be a read-only view of a mapped file. Throws std::runtime_error, with a sentence
   // whose subject is the tensor ("has dtype ..."), when it is there in a form that no model can use.
   virtual std::optional<at::Tensor> find(const std::string& name) const = 0;
+  // What the stored numbers are to be multiplied with, where the format keeps them scaled: one factor, or one per row. fp32.
+  virtual std::optional<at::Tensor> scale(const std::string& /*name*/) const { return std::nullopt; }
+  // The tensor was copied and find()'s view of it is gone: its pages may leave the memory.
+  virtual void release(const std::string& /*name*/) const {}
   // For messages: the file that holds `name`, or the folder when it is in none.
   virtual std::string origin(const std::string& name) const = 0;
 };
 
 // Hands out tensors by name and remembers everything that is wrong, so that one message can say it all. A model's
 // constructor asks for each of its tensors and then calls finish(); a model built from a reader with problems must not be
-// used.
+// used. On the device at::kMeta everything is read and checked and nothing is kept.
 class WeightReader {
  public:
   WeightReader(const WeightSource& source, at::Device device, at::ScalarType dtype)

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <stdexcept>
+
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "worker/pipeline/free_memory.h"
@@ -13,9 +15,13 @@ namespace {
 std::uint64_t bytes_to_load(const WeightSource& weights, at::Device device, at::ScalarType dtype) {
   std::uint64_t bytes = 0;
   for (const std::string& name : weights.names()) {
-    const std::optional<at::Tensor> stored = weights.find(name);
-    if (!device.is_cpu() || stored->scalar_type() != dtype) {
-      bytes += static_cast<std::uint64_t>(stored->numel()) * at::elementSize(dtype);
+    try {
+      const std::optional<at::Tensor> stored = weights.find(name);
+      if (!device.is_cpu() || stored->scalar_type() != dtype) {
+        bytes += static_cast<std::uint64_t>(stored->numel()) * at::elementSize(dtype);
+      }
+    } catch (const std::runtime_error&) {
+      // A tensor that can not be used: loading will name it.
     }
   }
   return bytes;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <system_error>
 
@@ -49,6 +50,17 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     return system_failure(path, "mmap", errno);
   }
   return std::shared_ptr<const MappedFile>(new MappedFile({static_cast<const std::byte*>(address), size}));
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  // Whole pages only; the neighbours on the first and the last one may be in use.
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(part.data() + part.size()) / page * page;
+  if (begin < end) {
+    // Advice only: the mapping is private and never written, so a refusal changes nothing but the memory in use.
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
 }
 
 MappedFile::~MappedFile() {

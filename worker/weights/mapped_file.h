@@ -23,6 +23,10 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  // Tells the kernel that a part of bytes() is not needed soon: its pages no longer count as the process' memory and are
+  // read anew when they are touched. For what has been copied elsewhere.
+  void release(std::span<const std::byte> part) const;
+
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
 

@@ -56,11 +56,17 @@ Result<std::map<std::string, std::string>> read_weight_map(const std::filesystem
 
 }  // namespace
 
-Result<ComponentFiles> ComponentFiles::open(const std::filesystem::path& folder) {
+Result<ComponentFiles> ComponentFiles::open(const std::filesystem::path& place) {
+  ComponentFiles component;
+  component.place_ = place;
+  if (std::filesystem::is_regular_file(place)) {
+    MEROPE_RETURN_IF_ERROR(component.add_file(place));
+    return component;
+  }
   std::vector<std::filesystem::path> indexes;
   std::vector<std::filesystem::path> singles;
   std::error_code failure;
-  for (std::filesystem::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
+  for (std::filesystem::directory_iterator it(place, failure), end; !failure && it != end; it.increment(failure)) {
     const std::string name = it->path().filename().string();
     if (name.ends_with(kIndexEnding)) {
       indexes.push_back(it->path());
@@ -69,21 +75,19 @@ Result<ComponentFiles> ComponentFiles::open(const std::filesystem::path& folder)
     }
   }
   if (failure) {
-    return Error{ErrorCode::kNotFound, folder.string() + ": " + failure.message()};
+    return Error{ErrorCode::kNotFound, place.string() + ": " + failure.message()};
   }
   std::ranges::sort(indexes);
   std::ranges::sort(singles);
-  ComponentFiles component;
-  component.folder_ = folder;
   if (indexes.size() == 1) {
     MEROPE_RETURN_IF_ERROR(component.add_shards(indexes.front()));
   } else if (indexes.empty() && singles.size() == 1) {
     MEROPE_RETURN_IF_ERROR(component.add_file(singles.front()));
   } else if (indexes.empty() && singles.empty()) {
-    return Error{ErrorCode::kNotFound, folder.string() + ": holds no *.safetensors file"};
+    return Error{ErrorCode::kNotFound, place.string() + ": holds no *.safetensors file"};
   } else {
     return Error{ErrorCode::kFailedPrecondition,
-                 folder.string() + ": which weights are meant? Found " + listing(indexes.empty() ? singles : indexes) +
+                 place.string() + ": which weights are meant? Found " + listing(indexes.empty() ? singles : indexes) +
                      (indexes.empty() ? ", and no index that joins them" : "")};
   }
   return component;
@@ -111,14 +115,14 @@ Status ComponentFiles::add_shards(const std::filesystem::path& index) {
     shards.insert(shard);
   }
   for (const std::string& shard : shards) {
-    if (!std::filesystem::exists(folder_ / shard)) {
+    if (!std::filesystem::exists(place_ / shard)) {
       return Error{ErrorCode::kNotFound, index.string() + ": the shard " + shard + " is missing"};
     }
-    MEROPE_RETURN_IF_ERROR(add_file(folder_ / shard));
+    MEROPE_RETURN_IF_ERROR(add_file(place_ / shard));
   }
   for (const auto& [name, shard] : weight_map) {
     const auto place = tensors_.find(name);
-    if (place == tensors_.end() || place->second.file->path() != folder_ / shard) {
+    if (place == tensors_.end() || place->second.file->path() != place_ / shard) {
       return Error{ErrorCode::kDataLoss, index.string() + ": lists " + name + " in " + shard + ", which does not hold it"};
     }
   }

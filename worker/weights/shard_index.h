@@ -1,4 +1,4 @@
-// The weights of one component folder: a single safetensors file, or shards with an index.
+// The weights of one component: a single safetensors file, or shards with an index.
 #pragma once
 
 #include <filesystem>
@@ -20,12 +20,14 @@ class ComponentFiles {
     const StoredTensor* tensor = nullptr;
   };
 
-  // Reads `<stem>.safetensors.index.json` and the shards it names when the folder has one index, otherwise the folder's one
-  // `*.safetensors`. Refused, with the file or tensor named: no weights at all, several candidates, an index that names
-  // files outside the folder, a missing or broken shard, a tensor that is listed and absent, a tensor that two shards hold.
-  static Result<ComponentFiles> open(const std::filesystem::path& folder);
+  // `place` is a folder or one *.safetensors. In a folder: `<stem>.safetensors.index.json` and the shards it names when
+  // there is one index, otherwise the folder's one `*.safetensors`. Refused, with the file or tensor named: no weights at
+  // all, several candidates, an index that names files outside the folder, a missing or broken shard, a tensor that is
+  // listed and absent, a tensor that two shards hold.
+  static Result<ComponentFiles> open(const std::filesystem::path& place);
 
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& place() const { return place_; }
+  const std::vector<std::unique_ptr<const SafetensorsFile>>& files() const { return files_; }
   // Every tensor of every file, listed in the index or not: what a model does not ask for must be reported.
   const std::map<std::string, Place>& tensors() const { return tensors_; }
 
@@ -34,7 +36,7 @@ class ComponentFiles {
   Status add_file(const std::filesystem::path& path);
   Status add_shards(const std::filesystem::path& index);
 
-  std::filesystem::path folder_;
+  std::filesystem::path place_;
   std::vector<std::unique_ptr<const SafetensorsFile>> files_;
   std::map<std::string, Place> tensors_;
 };

@@ -90,16 +90,112 @@ TEST(CheckpointWeights, AViewOutlivesTheSource) {
 
 TEST(CheckpointWeights, AReaderNamesFileAndDtypeOfATensorNoModelUses) {
   const TempFolder folder;
-  folder.write("model.safetensors", placed(R"({"w":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}})", "x", 0));
+  folder.write("model.safetensors", placed(R"({"w":{"dtype":"F8_E8M0","shape":[1],"data_offsets":[0,1]}})", "x", 0));
   const auto weights = opened(folder);
   WeightReader reader(*weights, at::kCPU, at::kFloat);
   reader.tensor("w", {1});
   reader.tensor("absent", {1});
   const Status status = reader.finish();
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("w has dtype F8_E4M3"));
+  EXPECT_THAT(status.error().message, HasSubstr("w has dtype F8_E8M0"));
   EXPECT_THAT(status.error().message, HasSubstr("model.safetensors"));
   EXPECT_THAT(status.error().message, HasSubstr("absent is missing in " + folder.path().string()));
+}
+
+// 8-bit floats by their bits: e4m3fn 0x38 = 1, 0x40 = 2, 0x44 = 3, 0xB8 = -1, 0x7F = NaN; e5m2 0x3C = 1.
+std::string fp8_file(const std::string& scales, const std::string& values, std::size_t n_factors) {
+  const std::string weight = R"("layer.weight":{"dtype":"F8_E4M3","shape":[2,2],"data_offsets":[0,4]})";
+  std::string buffer = values;
+  std::string header = "{" + weight;
+  if (n_factors > 0) {
+    header += R"(,"layer.)" + scales + R"(":{"dtype":"F32","shape":[)" + std::to_string(n_factors) +
+              R"(],"data_offsets":[4,)" + std::to_string(4 + 4 * n_factors) + "]}";
+    for (const float factor : {0.5F, 4.0F, 1.0F}) {
+      buffer.append(reinterpret_cast<const char*>(&factor), sizeof factor);
+    }
+    buffer.resize(4 + 4 * n_factors);
+  }
+  return placed(header + "}", buffer, 0);
+}
+
+TEST(CheckpointWeights, EightBitWeightsAreMultipliedWithTheirScale) {
+  const std::string values = "\x38\x40\x44\xB8";
+  const at::Tensor plain = at::tensor({1.0F, 2.0F, 3.0F, -1.0F}).view({2, 2});
+  const struct {
+    std::string scales;
+    std::size_t n_factors;
+    at::Tensor factors;
+  } cases[] = {{"scale_weight", 1, at::tensor({0.5F})},
+               {"weight_scale", 1, at::tensor({0.5F})},
+               {"weight_scale", 2, at::tensor({0.5F, 4.0F}).view({2, 1})},
+               {"", 0, at::tensor({1.0F})}};
+  for (const auto& c : cases) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      const TempFolder folder;
+      folder.write("model.safetensors", fp8_file(c.scales, values, c.n_factors));
+      const auto weights = opened(folder);
+      WeightReader reader(*weights, at::kCPU, dtype);
+      EXPECT_TRUE(at::equal(reader.tensor("layer.weight", {2, 2}), (plain * c.factors).to(dtype))) << c.scales;
+      const Status status = reader.finish();
+      EXPECT_TRUE(status) << status.error().message;
+    }
+  }
+}
+
+TEST(CheckpointWeights, ManyRowsOfEightBitWeightsAreAllScaled) {
+  // More rows than are converted at a time, each with its own factor.
+  const std::int64_t n = 600;
+  const std::string header = R"({"w.weight":{"dtype":"F8_E5M2","shape":[600,1],"data_offsets":[0,600]},)"
+                             R"("w.scale_weight":{"dtype":"F32","shape":[600,1],"data_offsets":[600,3000]},)"
+                             R"("w.scale_input":{"dtype":"F32","shape":[],"data_offsets":[3000,3004]},)"
+                             R"("scaled_fp8":{"dtype":"F8_E5M2","shape":[0],"data_offsets":[3004,3004]}})";
+  std::string buffer(n, '\x3C');
+  for (std::int64_t i = 0; i <= n; ++i) {
+    const auto factor = static_cast<float>(i);
+    buffer.append(reinterpret_cast<const char*>(&factor), sizeof factor);
+  }
+  const TempFolder folder;
+  folder.write("model.safetensors", placed(header, buffer, 0));
+  const auto weights = opened(folder);
+  WeightReader reader(*weights, at::kCPU, at::kFloat);
+  EXPECT_TRUE(at::equal(reader.tensor("w.weight", {n, 1}), at::arange(n, at::kFloat).view({n, 1})));
+  const Status status = reader.finish();
+  EXPECT_TRUE(status) << status.error().message;
+}
+
+TEST(CheckpointWeights, AMatrixWithoutAScaleAmongScaledOnesIsRefused) {
+  const TempFolder folder;
+  folder.write("model.safetensors",
+               placed(R"({"a.weight":{"dtype":"F8_E4M3","shape":[1,1],"data_offsets":[0,1]},)"
+                      R"("scaled_fp8":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[1,3]},)"
+                      R"("shared.weight":{"dtype":"F8_E4M3","shape":[1,1],"data_offsets":[3,4]},)"
+                      R"("n.weight":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[4,5]}})",
+                      "\x38\x38\x38\x38\x38",
+                      0));
+  const auto weights = opened(folder);
+  EXPECT_THROW((void)weights->find("a.weight"), std::runtime_error);
+  EXPECT_TRUE(weights->find("shared.weight"));
+  EXPECT_TRUE(weights->find("n.weight"));
+}
+
+TEST(CheckpointWeights, BrokenEightBitWeightsAreNamed) {
+  const struct {
+    std::string values;
+    std::size_t n_factors;
+    const char* message;
+  } cases[] = {{"\x38\x40\x7F\x38", 1, "layer.weight holds NaN"},
+               {"\x38\x40\x44\x38", 3, "has 3 factors in layer.weight_scale"}};
+  for (const auto& c : cases) {
+    const TempFolder folder;
+    folder.write("model.safetensors", fp8_file("weight_scale", c.values, c.n_factors));
+    const auto weights = opened(folder);
+    WeightReader reader(*weights, at::kCPU, at::kFloat);
+    reader.tensor("layer.weight", {2, 2});
+    const Status status = reader.finish();
+    ASSERT_FALSE(status);
+    EXPECT_THAT(status.error().message, HasSubstr(c.message));
+    EXPECT_THAT(status.error().message, HasSubstr("model.safetensors"));
+  }
 }
 
 TEST(CheckpointWeights, TheShardOfEachTensorIsItsOrigin) {

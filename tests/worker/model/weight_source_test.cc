@@ -31,7 +31,8 @@ TEST(WeightReader, OneMessageNamesEverythingThatIsWrong) {
   const Status status = reader.finish();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kDataLoss);
-  for (const char* text : {"odd_shape has shape [4] instead of [5]", "broken holds NaN", "absent is missing", "stranger is unexpected"}) {
+  for (const char* text :
+       {"odd_shape has shape [4] instead of [5]", "broken holds NaN", "absent is missing", "stranger is unexpected"}) {
     EXPECT_NE(status.error().message.find(text), std::string::npos) << status.error().message;
   }
 }
